@@ -41,7 +41,8 @@ static uint32_t stack_end(const sp_window *window, uint32_t stack)
     return frames[count];
 }
 
-/* The stack of the first FRAMES frames of STACK, or STACK where it has no more. */
+/* The number of the stack with the first FRAMES frames of STACK; STACK itself when it has no more.
+ */
 static uint32_t shorten_stack(sp_window *window, uint32_t stack, uint32_t frames)
 {
     uint32_t key[FRAMES_MAX + 1];

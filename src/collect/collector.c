@@ -4,8 +4,7 @@
  * names the addresses, and builds one profile per destination.
  *
  * Naming may take seconds when a huge debug file is opened for the first time. Rings hold a
- * fraction of a second, so the thread goes on draining, into the next window, between any two
- * addresses.
+ * fraction of a second, so between any two addresses the thread drains them into the next window.
  *
  * When naming takes longer than a stop may, the thread is abandoned (docs/design/worker.md). It
  * touches objects that a later run may own only between sp_worker_enter and sp_worker_leave, or by

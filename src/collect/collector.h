@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector: the thread that drains the rings, joins, aggregates, symbolizes, builds and hands
- * profiles to the exporter. It also finds new threads and libraries, and keeps the counts.
+/* The collector: the thread that drains the rings, joins, aggregates, symbolizes, builds profiles
+ * and passes them to the exporter. It also finds new threads and libraries, and keeps the counts.
  *
  * | operation                   | setup | any thread | collector |
  * | sp_collector_create, stop   |  yes  |            |           |
  * | sp_collector_flush, stats,  |       |    yes     |           |
- * | set_rate, end_window        |       |            |           | */
+ * | set_rate, end_window        |       |            |           |
+ */
 #ifndef SP_COLLECT_COLLECTOR_H
 #define SP_COLLECT_COLLECTOR_H
 
@@ -43,8 +44,8 @@ typedef struct sp_collector_config {
  * The caller has called sp_threads_set_collected(true); stop undoes that. */
 sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_error *error);
 
-/* Close the window now and hand it over, for everything sampled before the call. SPANPROF_OK or
- * ERROR_TIMEOUT at the monotonic DEADLINE_NS. */
+/* Close the window now and pass it to the exporter, with everything that was sampled before the
+ * call. SPANPROF_OK or ERROR_TIMEOUT at the monotonic DEADLINE_NS. */
 spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns);
 
 /* Request another rate: the open window ends soon, and the next one has the new rate. WALL_HZ

@@ -109,8 +109,8 @@ typedef struct visit_drain {
     uint32_t max_samples;
 } visit_drain;
 
-/* What is known of the thread that was visited, also when it has ended since and its slot was
- * freed. NULL: another thread has the slot now and the drain knows only that one, or memory is
+/* The data about the thread that was visited, also when it has ended since and its slot was freed.
+ * NULL: another thread has the slot now and the drain has no data of the earlier one, or memory is
  * short. */
 static sp_drain_slot *slot_of_visit(sp_drain *drain, const sp_visit_record *visit)
 {

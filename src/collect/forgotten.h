@@ -12,7 +12,7 @@
 /* How long an ended span may stay active on a thread. */
 #define SP_FORGOTTEN_AFTER_NS UINT64_C(1000000000)
 
-/* What was seen of a thread. Zero-initialised: nothing. */
+/* The state of a thread's check. Zero-initialised: not checked yet. */
 typedef struct sp_forgotten {
     uint64_t switch_number; /* with which an ended span was active */
     uint64_t since_ns;      /* monotonic; 0: no ended span is active */

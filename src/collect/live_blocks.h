@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sampled blocks that are still allocated, with data that the table of live blocks
- * (alloc/live_table.h) does not hold: the stack, the span and the weight of each; at a window's end
- * those that live become the window's samples. Collector thread only. */
+ * (alloc/live_table.h) lacks: the stack, the span and the weight of each. At a window's end the
+ * blocks that live become the window's samples. Collector thread only. */
 #ifndef SP_COLLECT_LIVE_BLOCKS_H
 #define SP_COLLECT_LIVE_BLOCKS_H
 

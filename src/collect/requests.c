@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The size of a request is known only after encoding, because samples share names, links and stacks
- * irregularly. So the whole window is encoded first. Where that exceeds a bound, its size says how
- * many parts to try, and a part that is still too large is halved. A window that fits, which most
- * do, costs nothing more. */
+ * irregularly. So the whole window is encoded first. When it exceeds a bound, its size gives the
+ * number of parts to try, and a part that is still too large is divided again. Most windows fit,
+ * and are encoded only once. */
 #include "collect/requests.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ static bool encode(const request_maker *m, sp_sample_range range, sp_buffer *bod
     return encode_part(m, range, body);
 }
 
-/* How many equal parts RANGE has to have so that none exceeds the bound for samples; 1 when RANGE
+/* How many equal parts RANGE must have so that none exceeds the bound for samples; 1 when RANGE
  * fits. */
 static uint32_t parts_by_samples(const request_maker *m, sp_sample_range range)
 {

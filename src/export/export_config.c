@@ -18,10 +18,10 @@ static const char default_grpc_endpoint[] = "http://localhost:4317";
 
 enum { DEFAULT_TIMEOUT_MS = 10000, DEFAULT_BATCH_TIMEOUT_MS = 30000, NAME_MAX_BYTES = 64 };
 
-/* What variables say about one signal, or about both. Strings are borrowed from the environment and
- * the options. */
+/* The settings of one signal, or of both, from variables and options. Strings are borrowed from
+ * them. */
 typedef struct otlp_settings {
-    const char *endpoint; /* NULL: none that can be used; a warning said so */
+    const char *endpoint; /* NULL: none can be used, which a warning reported */
     const char *scheme;   /* for an endpoint that has none */
     bool verbatim;        /* endpoint is a signal's own: no path is added */
     sp_otlp_protocol protocol;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share. Unless a line says otherwise, everything here runs on the
- * exporter thread. */
+/* Functions and structs that the files of this folder share. Unless a line says otherwise,
+ * everything here runs on the exporter thread. */
 #ifndef SP_EXPORT_EXPORT_INTERNAL_H
 #define SP_EXPORT_EXPORT_INTERNAL_H
 
@@ -185,7 +185,7 @@ size_t sp_json_string(char *out, sp_text_range value);
 bool sp_grpc_frame(sp_buffer *body, bool gzip);
 /* Replace the body of ANSWER by the message in it. Receivers compress answers to compressed
  * requests; such a message is unpacked into ROOM, up to its maximum. False when the body is neither
- * empty nor exactly one message. */
+ * empty nor exactly one message, or cannot be unpacked. */
 bool sp_grpc_unframe(sp_answer *answer, sp_buffer *room);
 
 typedef struct sp_grpc_status {
@@ -272,9 +272,9 @@ int sp_file_runs_keep(const char *prefix);
  * process has the lock, or has renamed the file. Also 0, without a lock, for a file that is not
  * regular, and on a file system without locks. */
 int sp_file_runs_lock(int fd, const char *path);
-/* Keep the run before, and make the files of this one. Where that is impossible this run gets the
- * prefix of sp_file_own_prefix in CONFIG, and one warning says so. False when memory is short;
- * files that cannot be made are warned of. */
+/* Keep the run before, and make the files of this one. Where that is impossible, this run gets the
+ * prefix of sp_file_own_prefix in CONFIG, with one warning. False when memory is short; each file
+ * that cannot be made gets a warning. */
 bool sp_file_runs_open(sp_file files[2], sp_export_config *config, sp_export_counters *counters);
 
 /* spool.c: requests in a directory, which outlive the process. Zero-initialised is closed. */
@@ -446,7 +446,7 @@ struct sp_exporter {
 
     /* Only the exporter's thread uses the members from here on, because their descriptors are in
      * its table; but other threads may take and give the allowances. */
-    CURLM *multi; /* NULL: nothing goes to the network */
+    CURLM *multi; /* NULL: nothing is sent to the network */
     sp_spool spool;
     sp_sender senders[2];
     sp_file files[2];

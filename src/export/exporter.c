@@ -158,7 +158,7 @@ static sp_exporter *fail(sp_exporter *exporter, spanprof_error *error, spanprof_
     return NULL;
 }
 
-/* Whether libcurl is there, and speaks what CONFIG asks for. Else *WHY. */
+/* Load libcurl. False, with *WHY, when it is missing, or lacks a protocol that CONFIG needs. */
 static bool load_network(const sp_export_config *config, const char **why)
 {
     bool grpc = false;

@@ -112,15 +112,15 @@ void sp_file_own_prefix(char *out, size_t size, const char *prefix, long pid);
 typedef struct sp_exporter sp_exporter;
 
 /* Start the thread, and wait until it has opened its files. RESOURCE is borrowed until destroy (and
- * for good when that says thread_left), CONFIG is copied. On failure NULL and *ERROR (may be NULL).
- * A file that cannot be created is a failure of that destination only: it is said in one warning
- * before this returns, and counted with each request. */
+ * for good when that says thread_left), CONFIG is copied. On failure it returns NULL, and fills
+ * *ERROR (may be NULL). When a file cannot be created only that destination fails: one warning is
+ * logged before this returns, and each request is counted as dropped. */
 sp_exporter *sp_exporter_create(const sp_export_config *config, const sp_resource *resource,
                                 spanprof_error *error);
 
 /* Whether libcurl has been loaded, which the first exporter that sends to the network does. TLS
  * libraries register their own handlers for the process's exit then. A handler that flushes at exit
- * has to be registered after them, so that it runs before. */
+ * must be registered after them, so that it runs before them. */
 bool sp_exporter_network_is_loaded(void);
 
 /* A destination of profiles, and the form that profiles have there. */

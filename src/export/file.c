@@ -37,8 +37,8 @@ void sp_file_is_hosts(const sp_file *file)
     atomic_store(&hosts_files[file->signal].fd, file->fd);
 }
 
-/* Device and inode are compared, because a host that closes descriptors it does not know may have
- * opened its own files under these numbers. */
+/* Device and inode are compared, because a host that closes descriptors it did not open may have
+ * files of its own under these numbers. */
 void sp_files_after_fork(void)
 {
     for (size_t i = 0; i < SP_ARRAY_LENGTH(hosts_files); i++) {
@@ -69,7 +69,7 @@ static int open_file(sp_file *file)
     if (file->fd < 0)
         return errno;
     int error = sp_file_runs_lock(file->fd, file->path);
-    /* Another run may have begun and ended after this start looked for files. */
+    /* Another run may have begun and ended after this start searched for files. */
     if (!error && fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
         error = EWOULDBLOCK;
     if (error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One start at a time takes files in a directory. A start first looks at the files that are there,
+/* One start at a time takes files in a directory. A start first examines the files that are there,
  * and then makes and locks its own. Two starts that do this at the same moment would each find a
  * file that the other has locked, and both would give the prefix up. So a start locks the directory
  * (flock) until it has made the last file of its run.

@@ -4,9 +4,9 @@
  * 1.7 MB of unwind tables of ours. A process that writes files, or samples only for itself, has
  * none of that.
  *
- * With this header instead of <curl/curl.h> the calls below go through a table that the loader
- * fills, so they look the same. A call before sp_network_load returned true calls a null pointer.
- */
+ * With this header instead of <curl/curl.h> the calls below use a table of pointers that
+ * sp_network_load fills, so they look the same. A call before sp_network_load returned true calls a
+ * null pointer. */
 #ifndef SP_EXPORT_NETWORK_H
 #define SP_EXPORT_NETWORK_H
 

@@ -122,7 +122,7 @@ static void judge_broken_call(sp_outcome *out)
     describe(out, "HTTP %ld without a gRPC status: the connection ended in the answer", out->code);
 }
 
-/* An answer with a 2xx, whole as far as libcurl knows. */
+/* Judge an answer with a 2xx code, which libcurl regards as whole. */
 static void judge_success(sp_sender *sender, sp_outcome *out)
 {
     if (!out->answered)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Delivery of finished requests by the calling thread, for programs that have nothing else to do
- * meanwhile (`spanprof send`). Retries, headers, compression and messages are the exporter's.
+ * meanwhile (`spanprof send`). Retries, headers, compression and messages are as in the exporter.
  * Threads: one. */
 #ifndef SP_EXPORT_POST_H
 #define SP_EXPORT_POST_H

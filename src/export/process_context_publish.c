@@ -44,8 +44,8 @@ static bool name_mapping(void *mapping)
            0;
 }
 
-/* The memory file gives the mapping its name where the kernel cannot name anonymous memory. -1
- * where there are no such files. */
+/* Open a memory file, which gives the mapping its name where the kernel cannot name anonymous
+ * memory. -1 when there are no such files. */
 static int open_memory(void)
 {
     unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
@@ -138,7 +138,7 @@ static bool is_published_by_another(void)
     return is_found;
 }
 
-/* The payload, to be freed, or NULL. */
+/* Returns the payload, which the caller frees; NULL, with errno, when memory is short. */
 static uint8_t *encode(const sp_resource *resource, const char *const *keys, uint32_t key_count,
                        size_t *bytes)
 {

@@ -13,7 +13,7 @@
 /* seconds 0: the request is answered at once. */
 static const struct {
     const char *path;
-    uint32_t seconds; /* unless the request says how many */
+    uint32_t seconds; /* if the request does not give a number */
 } kinds[SP_PULL_KINDS] = {[SP_PULL_CPU] = {"profile", 30},
                           [SP_PULL_HEAP] = {"heap", 0},
                           [SP_PULL_ALLOCATIONS] = {"allocs", 10},
@@ -45,7 +45,7 @@ static bool is_text(piece text, const char *wanted)
     return text.length == strlen(wanted) && memcmp(text.text, wanted, text.length) == 0;
 }
 
-/* Cut *REST at the first C: returns what comes before it, and *REST becomes what comes after it.
+/* Cut *REST at the first C: returns the text before it, and *REST becomes the text after it.
  * Without a C all of *REST is returned. */
 static piece cut(piece *rest, char c)
 {

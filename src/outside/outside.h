@@ -99,7 +99,7 @@ uint64_t sp_outside_published_at_ns(const sp_outside_process *process);
 /* A string of the resource, NULL when it has none of that KEY; borrowed until the next refresh or
  * thread context. */
 const char *sp_outside_resource(const sp_outside_process *process, const char *key);
-/* The key that INDEX of a record's attributes stands for, or NULL. Borrowed likewise. */
+/* The key for INDEX of a record's attributes, or NULL. Borrowed likewise. */
 const char *sp_outside_key(const sp_outside_process *process, uint32_t index);
 /* The schema of the threads' records, as the process publishes it ("threadlocal.schema_version");
  * NULL: it does not. Borrowed likewise. */

@@ -51,8 +51,8 @@ static uint32_t build_marker(sp_build *b, uint64_t address)
     return sp_dictionary_marker(&b->dictionary, name ? name : unnamed);
 }
 
-/* If memory is short for the symbolizer, or the module's path is too long for it, only this frame
- * loses its name. */
+/* The location of a frame for which the symbolizer had no memory, or whose module's path is too
+ * long for it. Only this frame loses its name. */
 static uint32_t build_unnamed(sp_build *b, const sp_window_location *location)
 {
     char name[40];

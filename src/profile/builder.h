@@ -17,8 +17,8 @@ typedef struct sp_build_options {
 } sp_build_options;
 
 /* Project WINDOW's samples as OPTIONS say, merge those that became equal, and build the tables.
- * DATA is to be freed by sp_profile_data_deinit whatever is returned. False when memory is short:
- * DATA is then of no use. A window without samples gives profile_count 0. */
+ * Free DATA by sp_profile_data_deinit, whatever is returned. False when memory is short: DATA must
+ * not be used then. A window without samples gives profile_count 0. */
 bool sp_profile_build(sp_profile_data *data, const sp_window *window, sp_symbolizer *symbolizer,
                       const sp_build_options *options);
 void sp_profile_data_deinit(sp_profile_data *data);

@@ -3,8 +3,8 @@
  * plain arrays (field by field as in proto/profiles.proto, which says what each means). The builder
  * makes one from a window; src/wire encodes it.
  *
- * Invariants: entry 0 of each table is its zero value; no table holds two equal entries, nor one
- * that nothing refers to (entry 0 aside); every index is below its table's count; strings are valid
+ * Invariants: entry 0 of each table is its zero value; no table has two equal entries, nor one that
+ * nothing refers to (except entry 0); every index is below its table's count; strings are valid
  * UTF-8. */
 #ifndef SP_PROFILE_PROFILE_DATA_H
 #define SP_PROFILE_PROFILE_DATA_H

@@ -44,8 +44,8 @@ uint32_t sp_profile_sample_total(const sp_profile_data *data)
     return total;
 }
 
-/* The part of RANGE that lies in a profile of COUNT samples, the first of which has number START;
- * relative to START. */
+/* The part of RANGE in a profile of COUNT samples, the first of which has number START. The result
+ * is relative to START. */
 static sp_sample_range share_of_profile(sp_sample_range range, uint32_t start, uint32_t count)
 {
     uint32_t from = range.first > start ? range.first - start : 0;

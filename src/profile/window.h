@@ -47,9 +47,8 @@ typedef struct sp_window_key {
 
 /* first_time and last_time are numbers plus one of the window's times; 0: the sample has none. */
 typedef struct sp_window_sample {
-    uint64_t
-        weight; /* CPU: periods; wall: nanoseconds; calls: bytes, or what the type's unit says */
-    uint64_t count; /* of ticks, visits, or calls */
+    uint64_t weight; /* CPU: periods; wall: nanoseconds; calls: bytes, or in the type's unit */
+    uint64_t count;  /* of ticks, visits, or calls */
     uint32_t first_time, last_time;
 } sp_window_sample;
 
@@ -57,7 +56,7 @@ typedef struct sp_window_sample {
  * of the last one has no meaning. */
 typedef struct sp_window_time {
     uint64_t time_ns; /* Unix */
-    uint32_t periods; /* that the tick stood for */
+    uint32_t periods; /* how many the tick counted */
     uint32_t next;    /* a number plus one */
 } sp_window_time;
 

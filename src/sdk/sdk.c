@@ -108,7 +108,7 @@ static void fork_parent(void)
     sp_lock_give(&sdk.life);
 }
 
-/* The child has none of our threads: what they owned is left where it is and never touched. */
+/* The child has none of our threads: their data is not freed, and never touched again. */
 static void fork_child(void)
 {
     SP_UNCANCELLED;

@@ -89,7 +89,7 @@ bool sp_demangle_rust_legacy(sp_buffer *out, const char *symbol, size_t length, 
         size_t count = 0;
         while (at < length && symbol[at] >= '0' && symbol[at] <= '9' && count < length)
             count = count * 10 + (size_t)(symbol[at++] - '0');
-        if (count == 0 || count >= length - at) /* the "E" has to follow */
+        if (count == 0 || count >= length - at) /* the "E" must follow */
             return false;
         const char *name = symbol + at;
         at += count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file that several debug files share, written by dwz and named in .gnu_debugaltlink. libdw
- * would look for it when it first needs it, and take one of any build id. Here it is looked for at
+ * would look for it when it first needs it, and take one of any build id. Here it is searched at
  * once, and must have the build id. */
 #include "symbol/dwarf_alt.h"
 
@@ -14,7 +14,7 @@
 
 enum { ID_MAX = 64, PLACES = 3 };
 
-/* What is looked for, and where. An empty path: there is no such place. */
+/* The file that is searched, and its possible places. An empty path: there is no such place. */
 typedef struct alt_search {
     const char *name;
     const void *id;

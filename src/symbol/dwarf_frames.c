@@ -283,7 +283,7 @@ static void read_functions(unit *u, Dwarf_Die *parent, bool in_types, int depth)
     } while (dwarf_siblingof(&child, &child) == 0);
 }
 
-/* libdw decodes all lines of a unit when it is first asked for one, and keeps them. */
+/* libdw decodes all lines of a unit when one is first requested, and keeps them. */
 static void read_unit(sp_dwarf_index *index, unit *u)
 {
     Dwarf_Lines *lines;

@@ -2,8 +2,8 @@
 /* Functions, inlined functions, files and lines of addresses, from DWARF.
  *
  * libdw's dwarf_getscopes reads the whole tree of a compilation unit for each address. Here the
- * units are put in order once, the functions of a unit when it is first asked for, and only the
- * tree of the one function is read for an address. Collector thread only. */
+ * units are sorted once, the functions of a unit when one of its addresses is first requested, and
+ * for an address only the tree of its function is read. Collector thread only. */
 #ifndef SP_SYMBOL_DWARF_FRAMES_H
 #define SP_SYMBOL_DWARF_FRAMES_H
 

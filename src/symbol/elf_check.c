@@ -20,7 +20,7 @@ typedef struct checked_file {
     GElf_Ehdr header;
     GElf_Shdr *sections;
     size_t count;
-    size_t names; /* number of the section that holds the names of sections */
+    size_t names; /* number of the section with the names of sections */
 } checked_file;
 
 static bool is_inside(const checked_file *file, uint64_t offset, uint64_t count, uint64_t each)

@@ -4,7 +4,7 @@
 #ifndef SP_SYMBOL_MEANWHILE_H
 #define SP_SYMBOL_MEANWHILE_H
 
-/* Zero-initialised: nothing. CALL must not ask the symbolizer. */
+/* Zero-initialised: nothing. CALL must not call the symbolizer. */
 typedef struct sp_meanwhile {
     void (*call)(void *user);
     void *user;

@@ -16,7 +16,7 @@ enum { LONGEST_NAME = 16 * 1024, FRAMES_KEPT = 64 * 1024 };
 struct sp_outside_names {
     sp_demangle_style style;
     sp_jit_names *jit;
-    sp_kernel_names *kernel; /* NULL until an address of the kernel is asked for */
+    sp_kernel_names *kernel; /* NULL until an address of the kernel is requested */
     sp_intern strings;
     sp_intern frames; /* keys are of type sp_frame, with padding zeroed */
     sp_buffer text;   /* scratch */

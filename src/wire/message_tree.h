@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that the encoders of this folder share. Trees of protobuf-c messages live in an arena:
- * when memory is short, a function returns NULL or false and the arena's `failed` stays set;
- * nothing has to be freed one by one. */
+/* Functions that the encoders of this folder share. Trees of protobuf-c messages are in an arena:
+ * when memory is short, a function returns NULL or false and the arena's `failed` stays set; no
+ * message is freed by itself. */
 #ifndef SP_WIRE_MESSAGE_TREE_H
 #define SP_WIRE_MESSAGE_TREE_H
 
@@ -18,7 +18,7 @@
 
 /* An empty message of TYPE, or NULL. */
 void *sp_otlp_message(sp_arena *arena, const ProtobufCMessageDescriptor *type);
-/* COUNT empty messages of TYPE as protobuf-c's repeated fields want them: an array of pointers.
+/* COUNT empty messages of TYPE in the form of protobuf-c's repeated fields: an array of pointers.
  * NULL only when memory is short, not for COUNT 0. */
 void *sp_otlp_list(sp_arena *arena, const ProtobufCMessageDescriptor *type, size_t count);
 /* COUNT attributes; keys and strings are borrowed. NULL when memory is short. */

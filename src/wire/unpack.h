@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <protobuf-c/protobuf-c.h>
 
-/* LENGTH bytes at DATA as a message of TYPE, to be freed with
+/* Unpack LENGTH bytes at DATA as a message of TYPE. Free it with
  * protobuf_c_message_free_unpacked(message, NULL). NULL when they are no such message, are nested
  * deeper than SP_OTLP_MAX_DEPTH, or memory is short. */
 ProtobufCMessage *sp_otlp_unpack(const ProtobufCMessageDescriptor *type, const void *data,

@@ -102,7 +102,8 @@ static inline uint8_t *sp_wire_fixed64(uint8_t *p, unsigned field, uint64_t valu
     return value ? sp_wire_tag(sp_wire_fixed64_value(p, value), field, SP_WIRE_FIXED64) : p;
 }
 
-/* Length and tag of a message, or of a packed list, whose content lies between P and END. */
+/* Write the length and tag of a message, or of a packed list, whose content is between P and END.
+ */
 static inline uint8_t *sp_wire_head(uint8_t *p, unsigned field, const uint8_t *end)
 {
     return sp_wire_tag(sp_wire_varint(p, (uint64_t)(end - p)), field, SP_WIRE_BYTES);
