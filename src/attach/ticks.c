@@ -106,7 +106,7 @@ static bool add_event(sp_attach_ticks *ticks, pid_t tid, int core)
         fd = open_event(ticks, tid, core, false);
     }
     if (fd < 0)
-        return errno == ESRCH || errno == ENODEV; /* the thread has ended, the core is off */
+        return errno == ESRCH || errno == ENODEV; /* the thread has ended, or the core is off */
     ticks->fds[ticks->fd_count++] = fd;
     return buffer->page ? ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, buffer->fd) == 0
                         : map_buffer(buffer, fd);

@@ -4,7 +4,7 @@
  * of a period) / (period), and the rate that the budget allows is share / (cost of a period). The
  * cost is that of an empty signal, measured at the start, plus the cycles that the handler counts;
  * ticks that lost their core in the middle are left out, because one of them takes as long as a
- * thousand others. Collector thread only, but for tick_cost_ns. */
+ * thousand others. Collector thread only, except tick_cost_ns. */
 #ifndef SP_COLLECT_BUDGET_H
 #define SP_COLLECT_BUDGET_H
 

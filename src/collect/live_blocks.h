@@ -10,8 +10,7 @@
 
 typedef struct sp_live_block {
     sp_live_entry entry;
-    /* when the allocation was drained */
-    uint64_t seen_ns;  /* monotonic */
+    uint64_t seen_ns;  /* when the allocation was drained, monotonic */
     sp_window_key key; /* numbers of `tables` */
     uint64_t bytes, objects;
     uint8_t result; /* sp_join_result */

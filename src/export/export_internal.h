@@ -341,7 +341,7 @@ typedef struct sp_sender {
     bool postponed;     /* the first request was given up for now, and is kept in the spool */
     uint32_t postpones; /* in succession */
 
-    bool stopping; /* sp_sender_hurry was called, with */
+    bool stopping; /* sp_sender_hurry was called, which set stop_deadline_ns */
     uint64_t stop_deadline_ns;
     bool absent;  /* the last transfer found no receiver */
     bool failing; /* a failure was logged, and nothing was delivered since */
@@ -360,10 +360,10 @@ enum { SP_OUTCOME_TEXT = 512 };
 
 typedef struct sp_outcome {
     sp_outcome_kind kind;
-    bool asked;       /* the receiver asked for */
+    bool asked;       /* the receiver asked for wait_ns */
     uint64_t wait_ns; /* before the next attempt */
     bool absent;      /* this transfer found no receiver */
-    bool answered;    /* there was an HTTP answer, with */
+    bool answered;    /* there was an HTTP answer; its status is code */
     long code;
     bool not_taken;             /* the receiver has no service for this signal */
     char text[SP_OUTCOME_TEXT]; /* why, unless SP_DELIVERED; no secrets in it */

@@ -92,8 +92,8 @@ typedef struct sp_export_counters {
     _Atomic uint64_t dropped_unreachable; /* given up after retries or at stop */
     _Atomic uint64_t dropped_spool; /* requests whose file in the spool is gone or not whole */
     _Atomic uint64_t lost_before;   /* windows of which some samples became no request */
-    _Atomic uint64_t spooled;       /* that wait in the spool now, or were left there at the stop */
-    _Atomic uint64_t taken_over;    /* that were in the spool at the start */
+    _Atomic uint64_t spooled;       /* requests in the spool now, or left there at the stop */
+    _Atomic uint64_t taken_over;    /* requests that were in the spool at the start */
     _Atomic uint64_t spans;         /* delivered; counted for each destination */
     _Atomic uint64_t samples;
     _Atomic uint64_t requests;
@@ -104,9 +104,9 @@ typedef struct sp_export_counters {
                        */
 } sp_export_counters;
 
-/* The prefix of the files of one process among several, into OUT: PREFIX.PID, or PREFIX.pidPID
- * where PREFIX.PID is the name of an earlier run (SP_RUNS_KEPT): in a container a PID may be
- * as small as that. Cut to SIZE. */
+/* Write to OUT (cut to SIZE) the prefix of the files of one process among several: PREFIX.PID, or
+ * PREFIX.pidPID where PREFIX.PID is the name of an earlier run (SP_RUNS_KEPT): in a container a PID
+ * may be as small as that. */
 void sp_file_own_prefix(char *out, size_t size, const char *prefix, long pid);
 
 typedef struct sp_exporter sp_exporter;
@@ -136,7 +136,7 @@ typedef struct sp_profile_destination {
  */
 size_t sp_exporter_profile_destinations(const sp_exporter *exporter, sp_profile_destination *out);
 
-/* Hand the encoded request BODY (taken: its memory is the exporter's afterwards, whatever is
+/* Pass the encoded request BODY (taken: its memory is the exporter's afterwards, whatever is
  * returned) with SAMPLES samples to destination number DESTINATION. False when the queue was full
  * (counted). */
 bool sp_exporter_submit_profiles(sp_exporter *exporter, size_t destination, sp_buffer *body,
@@ -156,9 +156,9 @@ spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns);
 
 /* Deliver what is queued, but end the thread by DEADLINE_NS at the latest; a request under way is
  * cancelled then, and the rest is dropped and counted. Files still get what is queued. Frees
- * everything. A thread whose disk does not answer for one second more is left to itself. COUNTERS
- * (may be NULL) gets the final counts. A NULL exporter is fine. A receiver that is not there at all
- * is not waited for: the rest is dropped at once. Returns as sp_exporter_flush does. Fork: not in a
+ * everything. A thread whose disk does not answer for one second more is abandoned. COUNTERS (may
+ * be NULL) gets the final counts. A NULL exporter is fine. A receiver that is not there at all is
+ * not waited for: the rest is dropped at once. Returns as sp_exporter_flush does. Fork: not in a
  * child, which has no such thread. */
 spanprof_status sp_exporter_destroy(sp_exporter *exporter, uint64_t deadline_ns,
                                     sp_export_counters *counters);

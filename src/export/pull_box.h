@@ -58,7 +58,7 @@ void sp_pull_finish(uint64_t number);
 sp_pull_state sp_pull_take(uint64_t number, sp_buffer *out);
 void sp_pull_cancel(uint64_t number);
 
-/* To be called when a window of run RUN ends; returns what is wanted of it. */
+/* Call it when a window of run RUN ends. Returns what is wanted of that window. */
 sp_pull_order sp_pull_window_ends(uint32_t run);
 /* Add PART, the pprof of a window for ORDER. PART->failed: the order fails. */
 void sp_pull_window_done(const sp_pull_order *order, const sp_buffer *part);

@@ -9,7 +9,7 @@
 enum { SP_PULL_HEAD_BYTES = 4096, SP_PULL_MAX_SECONDS = 3600 };
 
 typedef struct sp_pull_request {
-    int status; /* 200, or that of a refusal, with */
+    int status; /* 200, or the status of a refusal, which has a sentence */
     const char *sentence;
     sp_pull_kind kind;
     uint32_t seconds; /* 0: at once */

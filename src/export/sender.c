@@ -97,7 +97,7 @@ static void set_version(CURL *easy, const sp_http_target *target)
     if (!plain || number < 0x075800 || number >= 0x080000)
         return;
     curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
-    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L); /* nor that of the other signal */
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L); /* nor a connection of the other signal */
 }
 
 /* Set the options that are the same for every attempt. */

@@ -107,9 +107,10 @@ static int open_private(const char *path, int flags)
     return fd;
 }
 
-/* The lock of FOLDER, or -1 with errno: EAGAIN when another process has it. A fork's child does not
- * inherit POSIX locks. The process that had the lock until now may have removed its file after it
- * was opened here: such a lock is worth nothing, because the next process locks a new file. */
+/* Take the lock of FOLDER. Returns its descriptor, or -1 with errno: EAGAIN when another process
+ * has it. A fork's child does not inherit POSIX locks. The process that had the lock until now may
+ * have removed its file after it was opened here: such a lock is useless, because the next process
+ * locks a new file. */
 static int take_lock(const char *folder)
 {
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

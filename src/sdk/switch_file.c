@@ -154,7 +154,7 @@ static void write_ring(switch_file *file, sp_thread *thread, double *fullest)
     *fullest = full > *fullest ? full : *fullest;
 }
 
-/* --- up to when -- ---------------------------------------------------------------------------- */
+/* --- up to which time the file is complete ---------------------------------------------------- */
 
 typedef struct moment {
     uint64_t monotonic_ns, realtime_ns;

@@ -70,7 +70,7 @@ void sp_code_table_move(sp_code_table *table, uint64_t from, uint64_t to, uint64
 
 /* Find name, file and line of ADDRESS; false when the table has no code there. */
 bool sp_code_table_find(sp_code_table *table, uint64_t address, sp_code_name *found);
-/* Empties it. */
+/* Free the table's memory. The table is empty then. */
 void sp_code_table_deinit(sp_code_table *table);
 
 #endif

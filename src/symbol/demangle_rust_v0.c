@@ -168,8 +168,8 @@ static void write_identifier(parser *p, const identifier *name)
 
 /* ---- references, lists ---- */
 
-/* READ once more the part that the reference at this place points to, which is always before the
- * reference. */
+/* Call READ once more for the part that the reference at this place points to, which is always
+ * before the reference. */
 static void read_back(parser *p, void (*read)(parser *))
 {
     size_t here = p->at - 1; /* the "B" of the reference */

@@ -158,9 +158,9 @@ static void read_units(sp_dwarf_index *index, void *argument)
             add_unit(index, &die, &split);
 }
 
-/* libdw reads a byte or two beyond a section that ends in the middle of an entry. Usually section
- * headers or other sections follow there. In a malicious file these bytes may be beyond the
- * mapping. Whether enough bytes of the file follow each debug section. */
+/* Whether enough bytes of the file follow each debug section: libdw reads a byte or two beyond a
+ * section that ends in the middle of an entry. Usually section headers or other sections follow
+ * there. In a malicious file these bytes may be beyond the mapping. */
 static bool has_room_after(Elf *elf)
 {
     size_t bytes, names;

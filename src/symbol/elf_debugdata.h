@@ -11,7 +11,7 @@
 /* A larger image is not read. */
 #define SP_DEBUGDATA_MAX ((size_t)64 * 1024 * 1024)
 
-/* elf is read from image. Both are NULL when there is none; so is a zero-initialised one. */
+/* elf is read from image. Both are NULL when there is none, as after zero-initialisation. */
 typedef struct sp_elf_debugdata {
     Elf *elf;
     char *image;

@@ -52,9 +52,9 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
     return rank << 4 | (uint32_t)(underscores < 15 ? underscores : 15);
 }
 
-/* A function, an indirect function, or a label in code, as assembler makes it. Labels like "$x"
- * mark instruction sets on ARM and do not count; but names of functions may begin with "$", as
- * Swift's do. */
+/* Whether SYMBOL is a function, an indirect function, or a label in code, as assembler makes it.
+ * Labels like "$x" mark instruction sets on ARM and do not count; but names of functions may begin
+ * with "$", as Swift's do. */
 static bool is_function(const GElf_Sym *symbol, const char *name)
 {
     unsigned type = GELF_ST_TYPE(symbol->st_info);

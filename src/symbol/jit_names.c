@@ -4,7 +4,7 @@
  * The files grow while they are read. They are never mapped, because access to a mapped file that
  * shrank would end the process by a signal.
  *
- * Names are has_read up when a window has ended. The last name written by then is that of the code
+ * Names are looked up when a window has ended. The last name written by then is that of the code
  * that ran, unless the code was replaced in that window. */
 #include "symbol/jit_names.h"
 

@@ -121,7 +121,7 @@ static inline uint8_t *sp_wire_indices(uint8_t *p, unsigned field, const int32_t
     return sp_wire_head(p, field, end);
 }
 
-/* Bytes, or the text of a string; also an empty one. */
+/* Write bytes, or the text of a string, as FIELD, also when it is empty. */
 static inline uint8_t *sp_wire_bytes(uint8_t *p, unsigned field, const void *data, size_t length)
 {
     uint8_t *end = p;
@@ -130,7 +130,7 @@ static inline uint8_t *sp_wire_bytes(uint8_t *p, unsigned field, const void *dat
     return sp_wire_head(p, field, end);
 }
 
-/* TEXT as FIELD; also an empty one. */
+/* Write TEXT as FIELD, also when it is empty. */
 static inline void sp_wire_text(sp_wire *wire, unsigned field, const char *text)
 {
     size_t length = strlen(text);
