@@ -338,6 +338,8 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
     if (status == SP_TOOL_DONE)
         status = sp_model_find_overruns(&model);
     if (status == SP_TOOL_DONE)
+        status = sp_model_find_hidden(&model);
+    if (status == SP_TOOL_DONE)
         ignore_other_run(&model);
     if (status == SP_TOOL_DONE)
         status = options->holders ? answer_holders(&model, options) : answer_from(&model, options);
@@ -345,7 +347,8 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
         status = sp_model_check_runs(&model);
     if (status == SP_TOOL_DONE) {
         sp_model_note_unended(&model);
-        sp_model_note_unknown(&model);
+        if (!sp_model_note_unknown(&model))
+            sp_model_note_unlinked(&model);
     }
     status = sp_input_status(&input, status);
     sp_model_deinit(&model);

@@ -4,6 +4,7 @@
 #define SP_TOOL_COMMAND_SPANS_H
 
 #include "tool/model/groups.h"
+#include "tool/model/hidden.h"
 #include "tool/model/model.h"
 #include "tool/text/options.h"
 #include "tool/text/output.h"
@@ -63,6 +64,18 @@ const sp_model_type *sp_measured_type(const sp_model *model);
  * "<10.1 ms", less than one sample stands for; "-" when the files have no samples at all. */
 void sp_spans_format_value(char out[SP_VALUE_LENGTH], const sp_model_type *type, uint64_t value,
                            uint64_t count);
+/* The same of what SPAN has of the measured type, with its descendants and without; "-" where the
+ * links of the samples hide it. */
+void sp_spans_format_total(char out[SP_VALUE_LENGTH], const sp_model *model,
+                           const sp_model_span *span);
+void sp_spans_format_own(char out[SP_VALUE_LENGTH], const sp_model *model,
+                         const sp_model_span *span);
+/* How many samples it has, or "-". */
+enum { SP_SPANS_COUNT_LENGTH = 24 };
+const char *sp_spans_format_count(char out[SP_SPANS_COUNT_LENGTH], uint64_t count, bool is_hidden);
+/* Below a table: why some values are "-"; and only where this is so of the COUNT spans of LIST. */
+void sp_spans_add_hidden_key(sp_buffer *out);
+void sp_spans_hidden_key(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count);
 /* Below the table in OUT: what "<10.1 ms" says, when it is there. */
 void sp_spans_unseen_key(sp_buffer *out, const sp_model *model);
 /* TEXT, escaped, in at most COLUMNS columns, then filled up to them with spaces when FILL. */
@@ -103,6 +116,7 @@ sp_wall_columns sp_wall_columns_find(const sp_model *model);
 /* How wide they are, with the space behind each. */
 unsigned sp_wall_columns_width(sp_wall_columns columns);
 void sp_wall_columns_head(sp_buffer *out, sp_wall_columns columns);
+bool sp_wall_columns_hide(sp_wall_columns columns, const sp_model_span *span);
 void sp_wall_columns_cells(sp_buffer *out, sp_wall_columns columns, const sp_model_span *span,
                            const sp_terminal *terminal);
 /* Below the table: what the letters of the bar mean. */
@@ -111,8 +125,8 @@ void sp_wall_columns_key(sp_buffer *out, sp_wall_columns columns, const sp_termi
 /* In spans_waterfall.c: bars from the start of a trace to its end. */
 typedef struct sp_waterfall {
     uint64_t start_ns, end_ns;
-    unsigned columns; /* 0: there is no room for it */
-    bool shades;      /* the measured type is CPU time */
+    unsigned columns;            /* 0: there is no room for it */
+    const sp_model_type *shades; /* the measured type, when it is CPU time; else NULL */
 } sp_waterfall;
 
 /* Of the COUNT spans of LIST, in at most ROOM columns. */

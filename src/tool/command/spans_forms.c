@@ -45,12 +45,65 @@ void sp_spans_format_value(char out[SP_VALUE_LENGTH], const sp_model_type *type,
 {
     uint64_t period_ns = sp_model_period_ns(type);
     *out = '<';
-    if (count == 0 && type->samples && period_ns)
-        sp_format_duration(out + 1, period_ns);
-    else if (type->samples == 0)
+    if (type->samples == 0 || (count == 0 && type->is_unlinked))
         strcpy(out, "-");
+    else if (count == 0 && period_ns)
+        sp_format_duration(out + 1, period_ns);
     else
         sp_format_value(out, value, type->unit);
+}
+
+static void format(char out[SP_VALUE_LENGTH], const sp_model_type *type, uint64_t value,
+                   uint64_t count, bool is_hidden)
+{
+    if (is_hidden)
+        strcpy(out, "-");
+    else
+        sp_spans_format_value(out, type, value, count);
+}
+
+void sp_spans_format_total(char out[SP_VALUE_LENGTH], const sp_model *model,
+                           const sp_model_span *span)
+{
+    const sp_model_type *type = sp_measured_type(model);
+    format(out, type, span->total_value, span->total_count, sp_hides_total(type, span));
+}
+
+void sp_spans_format_own(char out[SP_VALUE_LENGTH], const sp_model *model,
+                         const sp_model_span *span)
+{
+    const sp_model_type *type = sp_measured_type(model);
+    format(out, type, span->own_value, span->own_count, sp_hides_own(type, span));
+}
+
+const char *sp_spans_format_count(char out[SP_SPANS_COUNT_LENGTH], uint64_t count, bool is_hidden)
+{
+    snprintf(out, SP_SPANS_COUNT_LENGTH, "%llu", (unsigned long long)count);
+    return is_hidden ? "-" : out;
+}
+
+static bool hides_any(const sp_model *model, const sp_model_type *type, const uint32_t *list,
+                      size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (sp_hides_own(type, &model->spans[list[i]]))
+            return true;
+    return false;
+}
+
+void sp_spans_add_hidden_key(sp_buffer *out)
+{
+    sp_buffer_add_string(out, "-: the files' link scope cannot answer: samples are linked to local "
+                              "roots only, so the times of the spans below them are not known; "
+                              "record with SPANPROF_LINK_SCOPE=innermost\n");
+}
+
+void sp_spans_hidden_key(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count)
+{
+    const sp_model_type *type = sp_measured_type(model);
+    const sp_model_type *wall = sp_wall_columns_find(model).type;
+    if (hides_any(model, type, list, count) || (wall && hides_any(model, wall, list, count)))
+        sp_spans_add_hidden_key(out);
 }
 
 void sp_spans_unseen_key(sp_buffer *out, const sp_model *model)
@@ -184,11 +237,12 @@ static void add_tree_head(tree_writer *writer)
     sp_buffer_printf(out, "name%s\n", writer->terminal->color ? "\033[0m" : "");
 }
 
-static void add_amount(tree_writer *writer, const char *value, uint64_t count)
+static void add_amount(tree_writer *writer, const char *value, uint64_t count, bool is_hidden)
 {
+    char text[SP_SPANS_COUNT_LENGTH];
     sp_buffer_printf(writer->out, "%8s", value);
     if (writer->counts)
-        sp_buffer_printf(writer->out, " %6llu", (unsigned long long)count);
+        sp_buffer_printf(writer->out, " %6s", sp_spans_format_count(text, count, is_hidden));
     sp_buffer_add_string(writer->out, "  ");
 }
 
@@ -198,14 +252,14 @@ static void add_tree_cells(tree_writer *writer, const sp_model_span *span)
     sp_buffer *out = writer->out;
     char duration[SP_DURATION_LENGTH], own[SP_VALUE_LENGTH], total[SP_VALUE_LENGTH], span_id[17];
     sp_format_duration(duration, span->end_ns - span->start_ns);
-    sp_spans_format_value(own, writer->type, span->own_value, span->own_count);
-    sp_spans_format_value(total, writer->type, span->total_value, span->total_count);
+    sp_spans_format_own(own, writer->model, span);
+    sp_spans_format_total(total, writer->model, span);
     sp_hex_encode(span_id, span->id.span_id, 8);
     sp_buffer_printf(out, "%8s  ", duration);
-    add_amount(writer, total, span->total_count);
+    add_amount(writer, total, span->total_count, sp_hides_total(writer->type, span));
     sp_wall_columns_cells(out, writer->wall, span, writer->terminal);
     if (writer->own)
-        add_amount(writer, own, span->own_count);
+        add_amount(writer, own, span->own_count, sp_hides_own(writer->type, span));
     sp_buffer_printf(out, "%s  ", span_id);
     sp_waterfall_cell(out, &writer->waterfall, span, writer->terminal);
 }
@@ -285,6 +339,7 @@ void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, 
     for (size_t i = 0; i < count; i++)
         if (i == 0 || model->spans[list[i]].parent == SP_MODEL_NONE)
             add_tree(&writer, list[i]);
+    sp_spans_hidden_key(out, model, list, count);
     sp_spans_unseen_key(out, model);
     sp_spans_overrun_key(out, model, list, count);
     sp_waterfall_key(out, &writer.waterfall, terminal);
@@ -293,24 +348,38 @@ void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, 
 
 /* ---- json ---- */
 
+/* NUMBER, or null where it is not known. */
+static json_t *number_json(uint64_t number, bool is_hidden)
+{
+    return is_hidden ? json_null() : json_integer((json_int_t)number);
+}
+
 static json_t *span_json(const sp_model *model, const sp_model_span *span)
 {
+    const sp_model_type *type = sp_measured_type(model);
+    const sp_wall_columns wall = sp_wall_columns_find(model);
+    bool hides_own = sp_hides_own(type, span) || (type->is_unlinked && !span->own_count);
+    bool hides_total = sp_hides_total(type, span) || (type->is_unlinked && !span->total_count);
     char trace_id[33], span_id[17], parent_id[17] = "";
     sp_hex_encode(trace_id, span->id.trace_id, 16);
     sp_hex_encode(span_id, span->id.span_id, 8);
     if (span->message->parent_span_id.len == 8)
         sp_hex_encode(parent_id, span->parent_span_id, 8);
-    json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "trace_id",
-        trace_id, "span_id", span_id, "parent_span_id", parent_id, "name", span->name, "service",
-        span->service, "kind", kind_text(span), "status", sp_span_status_text(span),
-        "start_time_ns", (json_int_t)span->start_ns, "duration_ns",
-        (json_int_t)(span->end_ns - span->start_ns), "own_value", (json_int_t)span->own_value,
-        "own_count", (json_int_t)span->own_count, "total_value", (json_int_t)span->total_value,
-        "total_count", (json_int_t)span->total_count, "threads", (json_int_t)span->threads,
-        "overruns", span->overruns);
-    if (sp_wall_columns_find(model).bar)
-        json_object_set_new(json, "wall", sp_where_json(span->wall_ns));
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:b}",
+                  "trace_id", trace_id, "span_id", span_id, "parent_span_id", parent_id, "name",
+                  span->name, "service", span->service, "kind", kind_text(span), "status",
+                  sp_span_status_text(span), "start_time_ns", (json_int_t)span->start_ns,
+                  "duration_ns", (json_int_t)(span->end_ns - span->start_ns), "own_value",
+                  number_json(span->own_value, hides_own), "own_count",
+                  number_json(span->own_count, hides_own), "total_value",
+                  number_json(span->total_value, hides_total), "total_count",
+                  number_json(span->total_count, hides_total), "threads", (json_int_t)span->threads,
+                  "overruns", span->overruns);
+    if (wall.bar)
+        json_object_set_new(json, "wall",
+                            sp_wall_columns_hide(wall, span) ? json_null()
+                                                             : sp_where_json(span->wall_ns));
     return json;
 }
 

@@ -57,15 +57,28 @@ static void add_durations(sp_buffer *out, bool narrow, const sp_quantiles *of)
 }
 
 /* Each is the value of one span, which has no sample where it is 0. */
-static void add_values(sp_buffer *out, bool narrow, const sp_quantiles *of,
+static void add_values(sp_buffer *out, bool narrow, const sp_group *group,
                        const sp_model_type *type)
 {
     char p50[SP_VALUE_LENGTH], p95[SP_VALUE_LENGTH], p99[SP_VALUE_LENGTH], max[SP_VALUE_LENGTH];
+    const sp_quantiles *of = &group->value;
+    if (!group->known) {
+        add_columns(out, narrow, "-", "-", "-", "-");
+        return;
+    }
     sp_spans_format_value(p50, type, of->p50, of->p50);
     sp_spans_format_value(p95, type, of->p95, of->p95);
     sp_spans_format_value(p99, type, of->p99, of->p99);
     sp_spans_format_value(max, type, of->max, of->max);
     add_columns(out, narrow, p50, p95, p99, max);
+}
+
+static bool hides_values(const sp_groups *groups, size_t shown)
+{
+    for (size_t i = 0; i < shown; i++)
+        if (groups->items[i].known < groups->items[i].count)
+            return true;
+    return false;
 }
 
 void sp_spans_groups(sp_buffer *out, const sp_model *model, const sp_groups *groups, size_t shown,
@@ -79,10 +92,12 @@ void sp_spans_groups(sp_buffer *out, const sp_model *model, const sp_groups *gro
         sp_buffer_printf(out, "%8llu  %7llu  ", (unsigned long long)group->count,
                          (unsigned long long)group->errors);
         add_durations(out, layout.narrow, &group->duration);
-        add_values(out, layout.narrow, &group->value, type);
+        add_values(out, layout.narrow, group, type);
         sp_spans_add_cell(out, group->name, layout.name, false, terminal);
         sp_buffer_add_char(out, '\n');
     }
+    if (hides_values(groups, shown))
+        sp_spans_add_hidden_key(out);
     sp_spans_unseen_key(out, model);
     if (layout.narrow)
         sp_buffer_add_string(out, "p95 and max are shown in a pipe, or on a wider terminal\n");
@@ -101,12 +116,14 @@ json_t *sp_spans_groups_json(const sp_model *model, const sp_groups *groups, siz
     json_t *list = json_array();
     for (size_t i = 0; i < shown; i++) {
         const sp_group *group = &groups->items[i];
-        json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I, s:o, s:o}", "name", group->name,
-                                              "count", (json_int_t)group->count, "errors",
-                                              (json_int_t)group->errors, "samples",
-                                              (json_int_t)group->samples, "duration_ns",
-                                              quantiles_json(&group->duration), "value",
-                                              quantiles_json(&group->value)));
+        bool is_known = group->known > 0;
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:I, s:I, s:o, s:o, s:o}", "name", group->name, "count",
+                      (json_int_t)group->count, "errors", (json_int_t)group->errors, "samples",
+                      is_known ? json_integer((json_int_t)group->samples) : json_null(),
+                      "duration_ns", quantiles_json(&group->duration), "value",
+                      is_known ? quantiles_json(&group->value) : json_null()));
     }
     return json_pack("{s:s, s:s, s:I, s:I, s:o}", "type", type->name, "unit", type->unit, "period",
                      (json_int_t)type->period, "count", (json_int_t)shown, "groups", list);

@@ -15,43 +15,57 @@ typedef struct table_layout {
     unsigned service, name; /* widths; service 0: no such column */
 } table_layout;
 
-typedef bool (*equality)(const sp_model_span *x, const sp_model_span *y);
+/* Of what two spans have; MEASURED: the type of times. */
+typedef bool (*equality)(const sp_model_type *measured, const sp_model_span *x,
+                         const sp_model_span *y);
 
-static bool same_value(const sp_model_span *x, const sp_model_span *y)
+/* Values that are not known differ from those that are. */
+static bool same_value(const sp_model_type *measured, const sp_model_span *x,
+                       const sp_model_span *y)
 {
-    return x->total_value == y->total_value;
+    return sp_hides_total(measured, x) == sp_hides_total(measured, y) &&
+           x->total_value == y->total_value;
 }
 
-static bool same_own(const sp_model_span *x, const sp_model_span *y)
+static bool same_own(const sp_model_type *measured, const sp_model_span *x, const sp_model_span *y)
 {
-    return x->own_value == y->own_value;
+    return sp_hides_own(measured, x) == sp_hides_own(measured, y) && x->own_value == y->own_value;
 }
 
-static bool same_samples(const sp_model_span *x, const sp_model_span *y)
+static bool same_samples(const sp_model_type *measured, const sp_model_span *x,
+                         const sp_model_span *y)
 {
-    return x->total_count == y->total_count;
+    return sp_hides_total(measured, x) == sp_hides_total(measured, y) &&
+           x->total_count == y->total_count;
 }
 
-static bool same_status(const sp_model_span *x, const sp_model_span *y)
+static bool same_status(const sp_model_type *measured, const sp_model_span *x,
+                        const sp_model_span *y)
 {
+    (void)measured;
     return strcmp(sp_span_status_text(x), sp_span_status_text(y)) == 0;
 }
 
-static bool same_trace(const sp_model_span *x, const sp_model_span *y)
+static bool same_trace(const sp_model_type *measured, const sp_model_span *x,
+                       const sp_model_span *y)
 {
+    (void)measured;
     return memcmp(x->id.trace_id, y->id.trace_id, sizeof x->id.trace_id) == 0;
 }
 
-static bool same_service(const sp_model_span *x, const sp_model_span *y)
+static bool same_service(const sp_model_type *measured, const sp_model_span *x,
+                         const sp_model_span *y)
 {
+    (void)measured;
     return strcmp(x->service, y->service) == 0;
 }
 
 /* Whether a column has different values in the lines. With one line each column is shown. */
 static bool differs(const sp_model *model, const uint32_t *list, size_t count, equality equal)
 {
+    const sp_model_type *measured = sp_measured_type(model);
     for (size_t i = 1; i < count; i++)
-        if (!equal(&model->spans[list[0]], &model->spans[list[i]]))
+        if (!equal(measured, &model->spans[list[0]], &model->spans[list[i]]))
             return true;
     return count == 1;
 }
@@ -121,14 +135,10 @@ static void add_head(sp_buffer *out, const sp_model *model, const table_layout *
     sp_buffer_printf(out, "name%s\n", terminal->color ? "\033[0m" : "");
 }
 
-static void add_sampled(sp_buffer *out, bool is_there, const sp_model_type *type, uint64_t value,
-                        uint64_t count)
+static void add_sampled(sp_buffer *out, bool is_there, const char *text)
 {
-    char text[SP_VALUE_LENGTH];
-    if (!is_there)
-        return;
-    sp_spans_format_value(text, type, value, count);
-    sp_buffer_printf(out, "%8s  ", text);
+    if (is_there)
+        sp_buffer_printf(out, "%8s  ", text);
 }
 
 static void add_trace_id(sp_buffer *out, const sp_model_span *span, const char *end)
@@ -141,15 +151,19 @@ static void add_trace_id(sp_buffer *out, const sp_model_span *span, const char *
 static void add_line(sp_buffer *out, const sp_model *model, const sp_model_span *span,
                      const table_layout *layout, const sp_terminal *terminal)
 {
-    const sp_model_type *type = sp_measured_type(model);
-    char span_id[17], duration[SP_DURATION_LENGTH];
+    char span_id[17], duration[SP_DURATION_LENGTH], total[SP_VALUE_LENGTH], own[SP_VALUE_LENGTH];
+    char samples[SP_SPANS_COUNT_LENGTH];
+    bool is_hidden = sp_hides_total(sp_measured_type(model), span);
+    sp_spans_format_total(total, model, span);
+    sp_spans_format_own(own, model, span);
     sp_format_duration(duration, span->end_ns - span->start_ns);
     sp_buffer_printf(out, "%8s  ", duration);
-    add_sampled(out, layout->value, type, span->total_value, span->total_count);
-    add_sampled(out, layout->own, type, span->own_value, span->own_count);
+    add_sampled(out, layout->value, total);
+    add_sampled(out, layout->own, own);
     sp_wall_columns_cells(out, layout->wall, span, terminal);
     if (layout->samples)
-        sp_buffer_printf(out, "%7llu  ", (unsigned long long)span->total_count);
+        sp_buffer_printf(out, "%7s  ",
+                         sp_spans_format_count(samples, span->total_count, is_hidden));
     if (layout->status)
         sp_buffer_printf(out, "%-6s  ", sp_span_status_text(span));
     if (layout->trace_id)
@@ -164,14 +178,10 @@ static void add_line(sp_buffer *out, const sp_model *model, const sp_model_span 
     sp_buffer_add_string(out, span->overruns ? SP_SPANS_OVERRUN_MARK "\n" : "\n");
 }
 
-static void add_same_value(sp_buffer *out, bool is_there, const char *name,
-                           const sp_model_type *type, uint64_t value, uint64_t count)
+static void add_same_value(sp_buffer *out, bool is_there, const char *name, const char *text)
 {
-    char text[SP_VALUE_LENGTH];
-    if (is_there)
-        return;
-    sp_spans_format_value(text, type, value, count);
-    sp_buffer_printf(out, "%.*s %s, ", sp_spans_type_length(name), name, text);
+    if (!is_there)
+        sp_buffer_printf(out, "%.*s %s, ", sp_spans_type_length(name), name, text);
 }
 
 /* What all lines say: FIRST is the span of one of them. */
@@ -179,15 +189,19 @@ static void add_same(sp_buffer *out, const sp_model *model, const sp_model_span 
                      const table_layout *useful, const sp_terminal *terminal)
 {
     const sp_model_type *type = sp_measured_type(model);
+    char total[SP_VALUE_LENGTH], own[SP_VALUE_LENGTH], samples[SP_SPANS_COUNT_LENGTH];
     size_t before = out->length;
     sp_buffer_add_string(out, "the same in all lines: ");
     size_t start = out->length;
     bool is_known = useful->is_measured;
-    add_same_value(out, useful->value || !is_known, type->name, type, first->total_value,
-                   first->total_count);
-    add_same_value(out, useful->own || !is_known, "own", type, first->own_value, first->own_count);
+    sp_spans_format_total(total, model, first);
+    sp_spans_format_own(own, model, first);
+    add_same_value(out, useful->value || !is_known, type->name, total);
+    add_same_value(out, useful->own || !is_known, "own", own);
     if (!useful->samples && is_known)
-        sp_buffer_printf(out, "samples %llu, ", (unsigned long long)first->total_count);
+        sp_buffer_printf(
+            out, "samples %s, ",
+            sp_spans_format_count(samples, first->total_count, sp_hides_total(type, first)));
     if (!useful->status)
         sp_buffer_printf(out, "status %s, ", sp_span_status_text(first));
     if (!useful->service && *first->service) {
@@ -214,6 +228,7 @@ void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list,
         add_line(out, model, &model->spans[list[i]], &layout, terminal);
     if (count > 1)
         add_same(out, model, &model->spans[list[0]], &useful, terminal);
+    sp_spans_hidden_key(out, model, list, count);
     if (useful.is_measured)
         sp_spans_unseen_key(out, model);
     else if (sp_model_is_of_two_runs(model))

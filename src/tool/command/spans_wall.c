@@ -60,15 +60,27 @@ static void add_bar(sp_buffer *out, const sp_model_span *span, const sp_terminal
     }
 }
 
+bool sp_wall_columns_hide(sp_wall_columns columns, const sp_model_span *span)
+{
+    const sp_model_type *type = columns.type;
+    return type &&
+           (sp_hides_total(type, span) || (type->is_unlinked && sp_where_sum(span->wall_ns) == 0));
+}
+
+static void add_total(sp_buffer *out, sp_wall_columns columns, const sp_model_span *span)
+{
+    char wall[SP_VALUE_LENGTH] = "-";
+    uint64_t sum = sp_where_sum(span->wall_ns);
+    if (!sp_wall_columns_hide(columns, span))
+        sp_spans_format_value(wall, columns.type, sum, sum);
+    sp_buffer_printf(out, "%*s  ", TOTAL_COLUMNS, wall);
+}
+
 void sp_wall_columns_cells(sp_buffer *out, sp_wall_columns columns, const sp_model_span *span,
                            const sp_terminal *terminal)
 {
-    if (columns.total) {
-        char wall[SP_VALUE_LENGTH];
-        uint64_t sum = sp_where_sum(span->wall_ns);
-        sp_spans_format_value(wall, columns.type, sum, sum);
-        sp_buffer_printf(out, "%*s  ", TOTAL_COLUMNS, wall);
-    }
+    if (columns.total)
+        add_total(out, columns, span);
     if (columns.bar) {
         add_bar(out, span, terminal);
         sp_buffer_add_string(out, "  ");

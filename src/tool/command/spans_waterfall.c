@@ -16,7 +16,8 @@ sp_waterfall sp_waterfall_find(const sp_model *model, const uint32_t *list, size
         found.end_ns = span->end_ns > found.end_ns ? span->end_ns : found.end_ns;
     }
     uint32_t type = sp_model_cpu_type(model, true);
-    found.shades = type != SP_MODEL_NONE && type == sp_model_time_type(model);
+    if (type != SP_MODEL_NONE && type == sp_model_time_type(model))
+        found.shades = &model->types[type];
     if (room >= LEAST + GAP)
         found.columns = room - GAP < MOST ? room - GAP : MOST;
     return found;
@@ -83,5 +84,7 @@ void sp_waterfall_key(sp_buffer *out, const sp_waterfall *waterfall, const sp_te
     if (waterfall->shades)
         sp_buffer_printf(out, "; %s is the share of CPU time, %s the rest",
                          terminal->utf8 ? "█" : "#", terminal->utf8 ? "░" : "-");
+    if (waterfall->shades && waterfall->shades->hides_inner)
+        sp_buffer_add_string(out, " or not known");
     sp_buffer_add_char(out, '\n');
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/model/hidden.h"
 #include "tool/model/sum.h"
 
 /* What is sorted: a span's number beside its group. */
@@ -57,6 +58,20 @@ static bool is_error(const sp_model_span *span)
     return status && status->code == SP__TRACE__STATUS__STATUS_CODE__STATUS_CODE_ERROR;
 }
 
+/* Put what is known into VALUES, and return how many these are. */
+static size_t find_values(const sp_model *model, const member *members, size_t count,
+                          uint64_t *values)
+{
+    uint32_t type = sp_model_time_type(model);
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++) {
+        const sp_model_span *span = &model->spans[members[i].span];
+        if (type == SP_MODEL_NONE || !sp_hides_total(&model->types[type], span))
+            values[known++] = span->total_value;
+    }
+    return known;
+}
+
 /* VALUES: room for COUNT numbers. */
 static sp_group make_group(const sp_model *model, const member *members, size_t count,
                            uint64_t *values)
@@ -69,9 +84,9 @@ static sp_group make_group(const sp_model *model, const member *members, size_t 
         sp_sum_add(&group.samples, span->total_count);
     }
     group.duration = find_quantiles(values, count);
-    for (size_t i = 0; i < count; i++)
-        values[i] = model->spans[members[i].span].total_value;
-    group.value = find_quantiles(values, count);
+    group.known = find_values(model, members, count, values);
+    if (group.known)
+        group.value = find_quantiles(values, group.known);
     return group;
 }
 

@@ -17,6 +17,7 @@ typedef struct sp_group {
     uint64_t errors;       /* spans whose status is error */
     sp_quantiles duration; /* ns */
     sp_quantiles value;    /* with descendants, of the model's time type */
+    uint64_t known;        /* of `count` those whose value is known (hidden.h): `value` is theirs */
     uint64_t samples;
 } sp_group;
 

@@ -45,6 +45,9 @@ typedef struct sp_model_span {
     /* After sp_model_find_overruns. */
     uint32_t threads; /* that its samples and its descendants' name; 0: not told */
     bool overruns;    /* its CPU time is more than it lasted on so many threads */
+    /* After sp_model_find_hidden (hidden.h). */
+    bool is_inner;  /* it is no local root */
+    bool has_inner; /* some child is no local root */
     /* Of the wall type (see sp_model_wall_type), with all descendants: by class. Several threads
      * that work for a span at once make more of it than the span took. */
     uint64_t wall_ns[SP_WHERE_COUNT];
@@ -66,6 +69,9 @@ typedef struct sp_model_type {
     bool is_contention;      /* waits for locks: its samples may tell the holder */
     bool may_tell_lock;      /* these, and waits for conditions and semaphores */
     bool tells_lock;         /* some sample says which one it waited for */
+    /* After sp_model_find_hidden (hidden.h). */
+    bool hides_inner; /* samples are linked to local roots, never to a span below one */
+    bool is_unlinked; /* hardly a sample is linked to a span */
 } sp_model_type;
 
 /* What has ended of the spans that a live block was allocated for. */
@@ -286,8 +292,8 @@ int sp_model_check_runs(const sp_model *model);
 void sp_model_note_unended(const sp_model *model);
 /* Whether PROFILE was taken by `run --attach`. */
 bool sp_model_is_from_outside(const sp_model_profile *profile);
-/* A remark when the context of many samples was not certain. */
-void sp_model_note_unknown(const sp_model *model);
+/* A remark when the context of many samples was not certain. False: there is none. */
+bool sp_model_note_unknown(const sp_model *model);
 /* A remark when two files tell the same time of one process. */
 void sp_model_note_sampled_twice(const sp_model *model);
 

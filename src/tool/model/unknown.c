@@ -50,7 +50,7 @@ static void add_profile(certainty *sums, const sp_model_profile *profile)
         sums->unknown_from_outside += unknown;
 }
 
-void sp_model_note_unknown(const sp_model *model)
+bool sp_model_note_unknown(const sp_model *model)
 {
     uint32_t type = sp_model_time_type(model);
     certainty sums = {0};
@@ -58,7 +58,7 @@ void sp_model_note_unknown(const sp_model *model)
         if (model->profiles[i].type == type)
             add_profile(&sums, &model->profiles[i]);
     if (sums.unknown < FEW || sums.unknown < sums.all / WORTH_A_NOTE)
-        return;
+        return false;
     bool is_from_outside = sums.unknown_from_outside > sums.unknown / 2;
     sp_tool_note("%.0f %% of the samples of %s have no span because it was not certain, so spans "
                  "may have taken more than they have here; %s",
@@ -66,4 +66,5 @@ void sp_model_note_unknown(const sp_model *model)
                  is_from_outside
                      ? "a look from outside comes after the tick, and the thread had gone on"
                      : "`spanprof stats` tells which mistakes were seen");
+    return true;
 }

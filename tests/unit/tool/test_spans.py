@@ -563,6 +563,98 @@ class Unseen(ToolTest):
         self.assertNotIn(" 0 ns", self.answer("spans", "t.jsonl", "--by-name"))
 
 
+def to_roots(samples):
+    """Linked as on the network: to local roots."""
+    return [(names, trace, REPORT if trace == REPORT_TRACE else own, *rest) for names, trace, own, *rest in samples]
+
+
+class RootScope(ToolTest):
+    """Samples that are linked to local roots only: of the spans below them nothing is known."""
+
+    SAYS = "\n-: the files' link scope cannot answer: samples are linked to local roots only, "
+
+    def setUp(self):
+        super().setUp()
+        self.write("r.traces.jsonl", json_lines(traces()))
+        self.write("r.profiles.jsonl", json_lines(both_profiles(to_roots(SAMPLES), to_roots(WALL_SAMPLES))))
+
+    def line(self, name, *arguments):
+        return next(line for line in self.answer("spans", "r", *arguments).splitlines() if line.split()[-1].endswith(name))
+
+    def test_a_table_has_no_times_of_spans_below_a_root(self):
+        self.assertRegex(self.line("render"), r"^  190 ms         -         -         - {20}-  unset")
+        self.assertRegex(self.line("report"), r"^  250 ms    250 ms         -    300 ms  c")
+        self.assertRegex(self.line("cart"), r"^ 60.0 ms   40.0 ms   40.0 ms   60.0 ms  c")
+        text = self.answer("spans", "r")
+        self.assertEqual((text.count(self.SAYS), text.count("probably less")), (1, 0))
+        self.assertIn("cpu -, own -, samples -, status unset", self.answer("spans", "r", "--name", "query", "--name", "render"))
+        self.assertNotIn(self.SAYS, self.answer("spans", "r", "--trace", CART_TRACE))
+
+    def test_a_tree_has_none_either(self):
+        self.write("r.profiles.jsonl", json_lines(profiles(to_roots(SAMPLES))))
+        text = self.answer("spans", "r", "--trace", REPORT_TRACE)
+        self.assertRegex(text, r"(?m)^ 40\.0 ms         -      -         -      -  \S+  ")
+        self.assertRegex(text, r"(?m)^  250 ms    250 ms     25         -      -  \S+  ")
+        self.assertIn(self.SAYS, text)
+        self.assertIn("░ the rest or not known\n", text)
+
+    def test_names_have_none_either(self):
+        text = self.answer("spans", "r", "--by-name")
+        self.assertRegex(text, r"(?m) -  +-  +-  +-  +render$")
+        self.assertIn(self.SAYS, text)
+        groups = {group["name"]: group for group in self.answer_json("spans", "r", "--by-name", "--json")["groups"]}
+        self.assertEqual((groups["render"]["value"], groups["render"]["samples"], groups["GET /report"]["value"]["sum"]), (None, None, 250 * MS))
+
+    def test_json_has_null(self):
+        spans = {one["name"]: one for one in self.answer_json("spans", "r", "--json")["spans"]}
+        values = lambda name: [spans[name][key] for key in ("own_value", "own_count", "total_value", "total_count")]
+        self.assertEqual((values("render"), spans["render"]["wall"]), ([None] * 4, None))
+        self.assertEqual(values("GET /report"), [None, None, 250 * MS, 25])
+        self.assertEqual(values("GET /cart"), [40 * MS, 4, 40 * MS, 4])
+
+    def test_one_link_to_an_inner_span_shows_the_scope(self):
+        for cpu, wall in ((SAMPLES, to_roots(WALL_SAMPLES)), (to_roots(SAMPLES), WALL_SAMPLES)):
+            self.write("r.profiles.jsonl", json_lines(both_profiles(cpu, wall)))
+            self.assertNotIn(self.SAYS, self.answer("spans", "r"))
+        self.write("r.profiles.jsonl", json_lines(profiles([SAMPLES[3]])))  # a root without spans below it
+        self.assertNotIn(self.SAYS, self.answer("spans", "r"))
+
+
+class Unattached(ToolTest):
+    """Samples without spans, beside spans that were not attached."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("u.traces.jsonl", json_lines(traces()))
+
+    def record(self, *samples):
+        self.write("u.profiles.jsonl", json_lines(both_profiles(samples, [(("main", "poll"), "", "", 1000 * MS, "other")])))
+        result = self.run_tool("spans", "u")
+        self.assertEqual(result.returncode, 0)
+        return result.stdout.decode(), result.stderr.decode()
+
+    def test_no_time_is_bounded_by_samples_that_no_span_could_have(self):
+        text, remark = self.record((("main", "burn"), "", "", 42))
+        self.assertNotIn("<", text)
+        self.assertIn("cpu -, own -, samples 0", text)
+        self.assertIn("none of the 42 samples of cpu was taken while a span was active", remark)
+        self.assertIn("spanprof_span_attach", remark)
+        json_answer = json.loads(self.run_tool("spans", "u", "--json").stdout)["spans"][0]
+        self.assertEqual((json_answer["total_value"], json_answer["wall"]), (None, None))
+
+    def test_hardly_a_sample_is_like_none(self):
+        text, remark = self.record((("main", "burn"), "", "", 200), (("main", "cart"), CART_TRACE, CART, 2))
+        self.assertRegex(text, r"20\.0 ms.*GET /cart")
+        self.assertIn("hardly one of the 202 samples of cpu was taken", remark)
+        self.assertNotIn("probably less", text)
+
+    def test_some_samples_are_not_remarked(self):
+        for samples in (((("main", "burn"), "", "", 90), (("main", "cart"), CART_TRACE, CART, 10)), ((("main", "burn"), "", "", 3),)):
+            text, remark = self.record(*samples)
+            self.assertEqual(remark, "")
+            self.assertIn("probably less", text)
+
+
 class StatsExplained(ToolTest):
     """`spanprof stats --explain`: below each line a text that says what it means."""
 
