@@ -184,7 +184,7 @@ static void walk_with_fp_to_no_call_ends_with_no_table(void **state)
     (void)state;
     uint64_t stack[8] = {0};
     stack[2] = address_of(stack + 4);
-    stack[3] = address_of(stack); /* a return address that is no code */
+    stack[3] = address_of(stack + 1); /* no return address: the bytes before it are no call */
     sp_registers registers = {
         .pc = 12345, .sp = address_of(stack), .fp = address_of(stack + 2), .has_fp = true};
     sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
