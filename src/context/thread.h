@@ -151,12 +151,12 @@ typedef struct sp_thread_tick {
     _Atomic uint64_t seen_sp, seen_tp; /* of a tick on a thread whose stack is not known yet */
     _Atomic uint64_t
         proven_tp; /* thread pointer that the kernel has confirmed to be this thread's */
-    _Atomic uint64_t context_tp;      /* its thread pointer; 0: not known */
-    _Atomic uint64_t context_slot;    /* address of its otel_thread_ctx_v1; 0: not known yet */
-    sp_foreign_context foreign;       /* while no context of this SDK is active */
-    uint64_t foreign_switches;        /* changes of `foreign`, counted in twos; only grows */
-    _Atomic uint64_t event_period_ns; /* for its perf event, to be set by the next tick */
-    uint64_t event_period_set_ns;     /* that its perf event has */
+    _Atomic uint64_t context_tp;          /* its thread pointer; 0: not known */
+    _Atomic uint64_t context_slot;        /* address of its otel_thread_ctx_v1; 0: not known yet */
+    sp_foreign_context foreign;           /* while no context of this SDK is active */
+    uint64_t foreign_switches;            /* changes of `foreign`, counted in twos; only grows */
+    _Atomic uint64_t event_period_ns;     /* for its perf event, to be set by the next tick */
+    _Atomic uint64_t event_period_set_ns; /* that its perf event has */
     _Atomic uint64_t
         first_moment_ns; /* timer engine: the random moment of the first tick; 0: it is over */
     _Atomic uint64_t ticks;

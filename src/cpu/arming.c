@@ -85,9 +85,8 @@ static bool open_with(const sp_cpu_source *source, sp_thread *thread)
                              by_timer ? 1 + random_below(sp_handler.jiffy_unit_ns) : moment};
     sp_store_relaxed(&thread->tick.first_moment_ns, by_timer ? moment : 0);
     sp_store_relaxed(&thread->tick.event_period_ns, period);
-    thread->tick.event_period_set_ns = plan.first_ns;
+    sp_store_relaxed(&thread->tick.event_period_set_ns, plan.first_ns);
     sp_cpu_thread_of(thread)->switch_loss = (sp_switch_loss){0};
-    thread->tick.owed_periods = 0; /* they were of another rate */
     return source->open(&sp_cpu_thread_of(thread)->ticker, thread->registered.tid, thread, &plan);
 }
 
@@ -119,6 +118,7 @@ void sp_arm_locked(sp_thread *thread)
         log_failure(thread);
         return;
     }
+    thread->tick.owed_periods = 0; /* they were of another rate; a tick reads `armed` first */
     sp_store_release(&thread->tick.armed, 1);
     if (sp_run.config.synthetic || open_ticker(thread)) {
         sp_run.armed_threads++;

@@ -246,7 +246,7 @@ SP_SIGSAFE static bool is_calling_thread(sp_thread *thread)
  * the kernel refuses, weights would be wrong, so the thread gets no more ticks. */
 SP_SIGSAFE static void set_period(sp_thread *thread, int fd, uint64_t period_ns)
 {
-    thread->tick.event_period_set_ns = period_ns;
+    sp_store_relaxed(&thread->tick.event_period_set_ns, period_ns);
     if (sp_syscall6(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, (long)&period_ns, 0, 0, 0) < 0)
         sp_store_release(&thread->tick.armed, 0);
 }
@@ -256,7 +256,7 @@ SP_SIGSAFE static void handle_event(sp_thread *thread, int fd, const void *ucont
     if (!is_calling_thread(thread))
         return;
     uint64_t period_ns = sp_load_relaxed(&thread->tick.event_period_ns);
-    if (period_ns != thread->tick.event_period_set_ns)
+    if (period_ns != sp_load_relaxed(&thread->tick.event_period_set_ns))
         set_period(thread, fd, period_ns);
     sp_tick(thread, 1, ucontext);
 }
