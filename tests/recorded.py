@@ -4,6 +4,7 @@ after a failure."""
 import json
 import os
 import subprocess
+import sys
 
 failures = []
 
@@ -12,6 +13,13 @@ def check(ok, text):
     print(("ok: " if ok else "FAILED: ") + text)
     if not ok:
         failures.append(text)
+
+
+def end():
+    """Exits. What failed is told once more, for the summary of all tests shows only the last lines."""
+    for text in failures:
+        print("FAILED: " + text[:1000])
+    sys.exit(1 if failures else 0)
 
 
 def plain_environment(**more):
