@@ -10,6 +10,7 @@
 #include "export/process_context_publish.h"
 #include "outside/outside_internal.h"
 #include "wire/process_context_message.h"
+#include "wire/unpack.h"
 
 enum { ATTEMPTS = 100, PAUSE_NS = 100000 };
 
@@ -94,7 +95,8 @@ sp_outside_result sp_outside_read_process_context(sp_outside_process *process)
     if (!payload)
         return sp_outside_say(process, SP_OUTSIDE_FAILED,
                               "the process context changes all the time, or cannot be read");
-    process->context = sp__process_context__process_context__unpack(NULL, bytes, payload);
+    process->context = (Sp__ProcessContext__ProcessContext *)sp_otlp_unpack(
+        &sp__process_context__process_context__descriptor, payload, bytes);
     free(payload);
     if (!process->context)
         return sp_outside_say(process, SP_OUTSIDE_FAILED,

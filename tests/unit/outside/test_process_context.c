@@ -428,6 +428,52 @@ static void payloads_never_exceed_what_readers_take(void **state)
 /* --- others ----------------------------------------------------------------------------------- */
 
 /* Another SDK of this process, or a copy of this one, came first. */
+/* Field 1 of the context is the resource, field 1 of that an attribute, field 2 of that its value.
+ */
+enum { LEVELS = 8000 };
+
+/* A message of LEVELS arrays in arrays. Its bytes are written from the end: inside each tag and
+ * length is what stands behind them. Returns where it begins. */
+static uint8_t *nested_arrays(uint8_t *end)
+{
+    static const uint8_t tags[] = {(2 << 3) | 2, (1 << 3) | 2, (1 << 3) | 2};
+    static const uint8_t in_value[] = {(1 << 3) | 2, (5 << 3) | 2}; /* `values`, `array_value` */
+    uint8_t *at = end;
+    for (int i = 0; i < 2 * LEVELS + 3; i++) {
+        size_t length = (size_t)(end - at);
+        *--at = (uint8_t)(length >> 14);
+        *--at = (uint8_t)(length >> 7 | 128);
+        *--at = (uint8_t)(length | 128);
+        *--at = i < 2 * LEVELS ? in_value[i % 2] : tags[i - 2 * LEVELS];
+    }
+    return at;
+}
+
+/* What another process has published is not trusted. */
+static void a_payload_that_is_nested_deeply_is_refused(void **state)
+{
+    (void)state;
+    enum { ROOM = 8 * LEVELS + 64 };
+    sp_resource resource = resource_of("");
+    sp_process_context_publish(&resource, keys, 1);
+    sp_outside_process *process = open_self();
+    sp_process_context_header *header = (void *)(uintptr_t)process->header;
+    sp_process_context_header kept = *header;
+    uint8_t *room = malloc(ROOM), *payload = nested_arrays(room + ROOM);
+    header->payload = (uint64_t)(uintptr_t)payload;
+    header->payload_bytes = (uint32_t)(room + ROOM - payload);
+    header->published_at_ns++;
+    assert_in_range(header->payload_bytes, 1, SP_PROCESS_CONTEXT_BYTES);
+    assert_int_equal(sp_outside_refresh(process), SP_OUTSIDE_FAILED);
+    assert_non_null(strstr(sp_outside_problem(process), "is no message"));
+    *header = kept;
+    assert_int_equal(sp_outside_refresh(process), SP_OUTSIDE_OK);
+    sp_outside_close(process);
+    sp_process_context_unpublish();
+    free(room);
+    sp_resource_deinit(&resource);
+}
+
 static void what_another_sdk_published_stays(void **state)
 {
     (void)state;
@@ -472,6 +518,7 @@ int main(void)
         cmocka_unit_test(nothing_is_published_that_children_would_inherit),
         cmocka_unit_test(a_resource_that_is_too_big_is_cut_and_says_so),
         cmocka_unit_test(payloads_never_exceed_what_readers_take),
+        cmocka_unit_test(a_payload_that_is_nested_deeply_is_refused),
         cmocka_unit_test(what_another_sdk_published_stays),
         cmocka_unit_test(an_unknown_process_is_told),
     };
