@@ -250,6 +250,20 @@ def test_programs_that_use_spanprof():
     result.end()
 
 
+def test_files_of_an_earlier_run():
+    """A file that was there before stays as it is, whatever its time says, also under the name that a forked child's file has."""
+    with tempfile.TemporaryDirectory(prefix="spanprof-run-") as folder:
+        prefix, left = os.path.join(folder, "p"), os.path.join(folder, "p.99.traces.jsonl")
+        with open(left, "w", encoding="utf-8") as file:
+            file.write("{}\n")
+        os.utime(left, (time.time() + 3600, time.time() + 3600))
+        for files in (["p.99.traces.jsonl", "p.profiles.jsonl", "p.traces.jsonl"],
+                      ["p.1.profiles.jsonl", "p.1.traces.jsonl", "p.99.traces.jsonl", "p.profiles.jsonl", "p.traces.jsonl"]):
+            subprocess.run([SPANPROF, "run", "-o", prefix, "--quiet", "--", OWN, "fork"], check=True)
+            names = [span["name"] for span in spans_of(prefix)]
+            check(sorted(os.listdir(folder)) == files and names == 3 * names[:1], f"beside an earlier run: {sorted(os.listdir(folder))} {names}")
+
+
 def test_elsewhere():
     result = Run("--quiet", "--", WORK, "spin", environment={"SPANPROF_EXPORTER": "none"})
     check(result.code == 0 and result.files == [], f"SPANPROF_EXPORTER=none writes nothing: {result.files} {result.stderr}")
@@ -341,8 +355,8 @@ def test_refusals():
     result.end()
 
 
-for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_one_thread, test_signals, test_after_the_end, test_profiles, test_programs_that_use_spanprof, test_elsewhere,
-             test_a_prefix_that_another_program_writes, test_pull, test_refusals):
+for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_one_thread, test_signals, test_after_the_end, test_profiles, test_programs_that_use_spanprof, test_files_of_an_earlier_run,
+             test_elsewhere, test_a_prefix_that_another_program_writes, test_pull, test_refusals):
     began = time.monotonic()
     test()
     print(f"{test.__name__}: {time.monotonic() - began:.1f} s")

@@ -107,8 +107,10 @@ static int prepare_files(sp_run *run)
     run->name = sp_run_free_prefix(run->own_name, prefix && *prefix ? prefix : "spanprof");
     int status = make_prefix(run, run->name);
     run->earlier = sp_run_earlier_find(run->prefix);
-    clock_gettime(CLOCK_REALTIME_COARSE, &run->started); /* the clock that files have */
-    return status == SP_TOOL_DONE ? make_folder(run) : status;
+    if (status != SP_TOOL_DONE)
+        return status;
+    sp_run_look_before(run);
+    return make_folder(run);
 }
 
 /* ---- the answer ---- */
@@ -240,11 +242,10 @@ static int record(const sp_run_options *options, const sp_operands *program)
         status = sp_run_program(&run, &ended);
     if (status != SP_TOOL_DONE && run.folder[0])
         rmdir(run.folder);
-    if (status != SP_TOOL_DONE)
-        return status;
-    if (run.writes_files)
+    else if (status == SP_TOOL_DONE && run.writes_files)
         end_files(&run);
-    return end_like(ended);
+    free(run.before.files);
+    return status == SP_TOOL_DONE ? end_like(ended) : status;
 }
 
 static int run(int argc, char **argv)

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <time.h>
 
 #include "tool/text/options.h"
 
@@ -38,6 +37,18 @@ sp_run_earlier sp_run_earlier_find(const char *prefix);
 /* After it: say where that file is now, when it has been moved. */
 void sp_run_earlier_say(const sp_run_earlier *earlier, const char *prefix);
 
+/* A file of the prefix that was there before the run. */
+typedef struct sp_run_known_file {
+    dev_t device;
+    ino_t inode;
+    off_t bytes;
+} sp_run_known_file;
+
+typedef struct sp_run_before {
+    sp_run_known_file *files; /* owned */
+    size_t count;
+} sp_run_before;
+
 /* One run. */
 typedef struct sp_run {
     const sp_run_options *options;
@@ -49,7 +60,7 @@ typedef struct sp_run {
     char folder[PATH_MAX];  /* that the processes write to, but the first; "": there is none */
     char preload[PATH_MAX]; /* LD_PRELOAD */
     sp_run_earlier earlier;
-    struct timespec started;
+    sp_run_before before;
 } sp_run;
 
 /* Whether FILE, which execvp would take for a program of that name, can be run under the library,
@@ -76,6 +87,9 @@ void sp_run_show_answer(const sp_run_answer *answer);
 /* PREFIX, or, when another program writes its files now, OWN: PREFIX with the PID after it; a
  * message says so. Before the run. */
 const char *sp_run_free_prefix(char own[PATH_MAX], const char *prefix);
+
+/* Note in RUN->before which files of its prefix exist, before the run. */
+void sp_run_look_before(sp_run *run);
 
 /* What the processes of a run have left in its folder. */
 typedef struct sp_run_files_left {

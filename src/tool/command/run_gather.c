@@ -157,53 +157,87 @@ static void gather_folder(sp_run_files_left *left, const sp_run *run)
 
 /* ---- forked children of the first process ---- */
 
-/* NAME is BASE.PID.traces.jsonl or the like. */
-static bool is_of_a_child(const char *name, const char *base)
+/* NUMBER, which follows PREFIX and a dot, is PID.traces.jsonl or the like. */
+static bool is_of_a_child(const char *number)
 {
-    size_t length = strlen(base);
-    if (strncmp(name, base, length) != 0 || name[length] != '.')
-        return false;
-    const char *number = name + length + 1;
     size_t digits = strspn(number, "0123456789.");
     char ending[32];
     return digits > 1 && number[digits - 1] == '.' && ending_of(number + digits - 1, ending);
 }
 
-/* Files of earlier runs may have such names, too. */
-static bool is_of_this_run(const sp_run *run, const char *path)
+/* Files of earlier runs may have such names, too, and the first process may have renamed them.
+ * Their times do not tell: clocks are set back, and a file server has a clock of its own. */
+static bool was_there_before(const sp_run_before *before, const struct stat *status)
 {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
-           (status.st_mtim.tv_sec > run->started.tv_sec ||
-            (status.st_mtim.tv_sec == run->started.tv_sec &&
-             status.st_mtim.tv_nsec >= run->started.tv_nsec));
+    for (size_t i = 0; i < before->count; i++) {
+        const sp_run_known_file *file = &before->files[i];
+        if (file->device == status->st_dev && file->inode == status->st_ino &&
+            file->bytes == status->st_size)
+            return true;
+    }
+    return false;
 }
 
-static void gather_children(sp_run_files_left *left, const sp_run *run)
+/* Calls VISIT for each regular file of PREFIX, which is absolute. */
+static void visit_files(const char *prefix, void *user,
+                        void (*visit)(void *user, const char *name, const struct stat *status))
 {
     char folder[PATH_MAX], path[PATH_MAX];
-    const char *base = strrchr(run->prefix, '/') + 1; /* the prefix is absolute */
-    snprintf(folder, sizeof folder, "%.*s", (int)(base - run->prefix), run->prefix);
+    const char *base = strrchr(prefix, '/') + 1;
+    size_t length = strlen(base);
+    struct stat status;
     struct dirent **names;
+    snprintf(folder, sizeof folder, "%.*s", (int)(base - prefix), prefix);
     int count = scandir(folder, &names, is_listed, alphasort);
     for (int i = 0; i < count; i++) {
         const char *name = names[i]->d_name;
-        if (is_of_a_child(name, base) &&
+        if (strncmp(name, base, length) == 0 && name[length] == '.' &&
             snprintf(path, sizeof path, "%s%s", folder, name) < (int)sizeof path &&
-            is_of_this_run(run, path)) {
-            left->processes += strstr(name, kinds[0]) != NULL;
-            take(left, folder, name, run->prefix);
-        }
+            stat(path, &status) == 0 && S_ISREG(status.st_mode))
+            visit(user, name, &status);
         free(names[i]);
     }
     if (count >= 0)
         free(names);
 }
 
+static void keep_in_mind(void *user, const char *name, const struct stat *status)
+{
+    sp_run_before *before = user;
+    (void)name;
+    sp_run_known_file *files = reallocarray(before->files, before->count + 1, sizeof *files);
+    if (!files)
+        return;
+    before->files = files;
+    files[before->count++] = (sp_run_known_file){status->st_dev, status->st_ino, status->st_size};
+}
+
+void sp_run_look_before(sp_run *run)
+{
+    visit_files(run->prefix, &run->before, keep_in_mind);
+}
+
+typedef struct gathering {
+    const sp_run *run;
+    sp_run_files_left *left;
+} gathering;
+
+static void take_of_a_child(void *user, const char *name, const struct stat *status)
+{
+    const gathering *all = user;
+    const char *base = strrchr(all->run->prefix, '/') + 1;
+    char folder[PATH_MAX];
+    if (!is_of_a_child(name + strlen(base) + 1) || was_there_before(&all->run->before, status))
+        return;
+    snprintf(folder, sizeof folder, "%.*s", (int)(base - all->run->prefix), all->run->prefix);
+    all->left->processes += strstr(name, kinds[0]) != NULL;
+    take(all->left, folder, name, all->run->prefix);
+}
+
 sp_run_files_left sp_run_gather(const sp_run *run)
 {
     sp_run_files_left left = {0};
     gather_folder(&left, run);
-    gather_children(&left, run);
+    visit_files(run->prefix, &(gathering){.run = run, .left = &left}, take_of_a_child);
     return left;
 }
