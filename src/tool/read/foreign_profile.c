@@ -8,13 +8,13 @@
 #include "core/utf8.h"
 #include "proto/profiles.pb-c.h"
 
-/* A location's key: this, then its lines. */
+/* The key of a location is this head, followed by the lines. */
 typedef struct location_head {
     uint64_t address;
     int64_t mapping;
 } location_head;
 
-/* A stack has at most this many frames, and a location this many lines. */
+/* The limit of a location's key: about 699,000 lines. */
 #define MAX_KEY_BYTES ((size_t)16 << 20)
 
 static int32_t put(sp_foreign *foreign, sp_intern *table, const void *key, size_t length)
@@ -120,7 +120,8 @@ void sp_foreign_add(sp_foreign *foreign, sp_foreign_profile *profile,
 
 /* ---- the request ---- */
 
-/* COUNT messages of SIZE bytes in one piece, each set to INITIAL, and pointers to them. */
+/* Make COUNT messages of SIZE bytes, each a copy of INITIAL. Returns an array of pointers to them,
+ * or NULL. */
 static void *make(sp_foreign *foreign, size_t count, size_t size, const void *initial)
 {
     void **pointers = sp_arena_array(foreign->memory, count ? count : 1, sizeof *pointers);
@@ -137,7 +138,7 @@ static ProtobufCBinaryData id_bytes(const uint8_t *id, size_t length)
     return (ProtobufCBinaryData){.len = length, .data = (uint8_t *)(uintptr_t)id};
 }
 
-/* A copy of TABLE's key NUMBER, which lives as long as the request. */
+/* A copy of TABLE's key NUMBER in the request's memory. */
 static void *keep_key(sp_foreign *foreign, const sp_intern *table, uint32_t number)
 {
     const sp_intern_entry *entry = &table->entries[number];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles of other formats as one OTLP request. A reader puts in what it finds, each entry once,
- * and takes the request in the end; the model and all commands then see OTLP only.
+/* Makes one OTLP request from profiles of another format. A reader puts in what it finds and takes
+ * the request at the end, so the model and all commands see only OTLP. Each entry is stored once,
+ * also when it is put several times.
  *
- * Functions that put return the entry's index. When memory is short they return 0 and set `failed`,
- * which stays. Threads: one at a time. */
+ * Functions that put an entry return its index. When memory is short, they return 0 and set
+ * `failed`, which is never reset. Threads: one at a time. */
 #ifndef SP_TOOL_READ_FOREIGN_PROFILE_H
 #define SP_TOOL_READ_FOREIGN_PROFILE_H
 
@@ -11,7 +12,9 @@
 #include "core/intern.h"
 #include "tool/read/input.h"
 
-/* These are keys of interning tables: no padding, compared bytewise. */
+/* The structs from here to sp_foreign_attribute are keys of interning tables: they have no padding
+ * and are compared bytewise. "string" and "attribute" name the table that a field is an index of.
+ */
 typedef struct sp_foreign_mapping {
     uint64_t start, limit, offset;
     int32_t file;     /* string */
@@ -41,7 +44,7 @@ typedef struct sp_foreign_attribute {
     int32_t is_text;
 } sp_foreign_attribute;
 
-/* attributes: COUNT of them in memory that outlives the builder's request, or NULL. */
+/* attributes: attribute_count indices, in memory that lives as long as the request; or NULL. */
 typedef struct sp_foreign_sample {
     int32_t stack, link;
     int32_t *attributes;
@@ -64,27 +67,28 @@ typedef struct sp_foreign {
     bool failed;
 } sp_foreign;
 
-/* The tables with their entries 0. */
+/* Make the tables, each with its entry 0, which OTLP reserves for "none". The request will be in
+ * MEMORY. */
 void sp_foreign_init(sp_foreign *foreign, sp_arena *memory);
 void sp_foreign_deinit(sp_foreign *foreign);
 
-/* LENGTH bytes of TEXT, repaired when they are not UTF-8. */
+/* Put LENGTH bytes of TEXT, repaired when they are not UTF-8. */
 int32_t sp_foreign_string(sp_foreign *foreign, const char *text, size_t length);
 int32_t sp_foreign_mapping_put(sp_foreign *foreign, const sp_foreign_mapping *mapping);
 int32_t sp_foreign_function_put(sp_foreign *foreign, const sp_foreign_function *function);
-/* LINES innermost first. */
+/* Put a location with COUNT LINES, innermost first. */
 int32_t sp_foreign_location(sp_foreign *foreign, int32_t mapping, uint64_t address,
                             const sp_foreign_line *lines, size_t count);
-/* LOCATIONS leaf first. */
+/* Put a stack of COUNT LOCATIONS, leaf first. */
 int32_t sp_foreign_stack(sp_foreign *foreign, const int32_t *locations, size_t count);
 int32_t sp_foreign_attribute_put(sp_foreign *foreign, const sp_foreign_attribute *attribute);
-/* 0, which is no span, when the span id is zero. */
+/* Returns 0, which means "no link", when the span id is zero. */
 int32_t sp_foreign_link_put(sp_foreign *foreign, const sp_foreign_link *link);
 void sp_foreign_add(sp_foreign *foreign, sp_foreign_profile *profile,
                     const sp_foreign_sample *sample);
 
-/* The request with COUNT PROFILES, in the arena: not to be freed by protobuf-c. NULL when memory is
- * short now, or was before. */
+/* The request with COUNT PROFILES. It is in the arena, so protobuf-c must not free it. NULL when
+ * memory is short, or when it was short in an earlier call. */
 ProtobufCMessage *sp_foreign_take(sp_foreign *foreign, const sp_foreign_profile *profiles,
                                   size_t count);
 

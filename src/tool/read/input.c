@@ -21,10 +21,12 @@
 #include "tool/text/progress.h"
 #include "core/reach.h"
 
-/* What a file may hold once unzipped: a few kilobytes of gzip can stand for any number of bytes. */
+/* The limit of a file's size after unzipping: a few kilobytes of gzip can become any number of
+ * bytes. */
 #define MAX_FILE_BYTES ((size_t)2 << 30)
 
-/* Read at once; also beyond the last byte, to see that it is the last. */
+/* How many bytes one call reads. The buffer needs this much room also after the last byte, because
+ * only a call that reads nothing shows that it was the last. */
 enum { STEP_BYTES = 256 * 1024 };
 
 const ProtobufCMessageDescriptor *sp_signal_descriptor(sp_signal signal)
@@ -91,14 +93,15 @@ void sp_input_deinit(sp_input *input)
 
 /* ---- bytes of a file ---- */
 
-/* Of FD, or 0: it is not known. */
+/* The size of the file FD; 0: not known. */
 static uint64_t file_bytes(int fd)
 {
     struct stat status;
     return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
 }
 
-/* Everything that FILE, of BYTES (0: not known) before it is unzipped, still gives into OUT. */
+/* Append the rest of FILE, unzipped, to OUT. BYTES, for the progress line: the size of the file
+ * before unzipping; 0: not known. */
 static int read_all(gzFile file, const char *path, uint64_t bytes, sp_buffer *out)
 {
     for (;;) {
@@ -161,7 +164,7 @@ static int load(const char *path, sp_buffer *out)
         return sp_tool_no_memory();
     }
     gzbuffer(file, 128 * 1024);
-    /* A file that is not zipped needs as much as it is long, at once. */
+    /* The size of a file that is not zipped is known: reserve the memory in one step. */
     if (bytes <= MAX_FILE_BYTES && gzdirect(file))
         sp_buffer_reserve(out, bytes + STEP_BYTES);
     status = read_all(file, path, bytes, out);
@@ -171,7 +174,7 @@ static int load(const char *path, sp_buffer *out)
 
 /* ---- which format ---- */
 
-/* PATH, which stays, holds nothing. */
+/* Note that PATH is empty. PATH has to live as long as INPUT. */
 static void add_empty(sp_input *input, const char *path)
 {
     if (input->empty_count++ == 0)
@@ -201,7 +204,8 @@ static int tell_empty(const sp_input *input, const sp_operands *files)
     return SP_TOOL_DONE;
 }
 
-/* MAY_BE_EMPTY: the file is one of a pair, which stays empty when the program was short. */
+/* MAY_BE_EMPTY: the file is one of several files of a run. A short run may leave one of them empty,
+ * which is no mistake. */
 static int read_file(sp_input *input, const char *path, bool may_be_empty)
 {
     sp_buffer bytes = SP_BUFFER_INIT(MAX_FILE_BYTES + 2 * STEP_BYTES);
@@ -228,7 +232,7 @@ static int read_file(sp_input *input, const char *path, bool may_be_empty)
     return status;
 }
 
-/* Whether PREFIX's FILE may have content. */
+/* Whether the file FILE of PREFIX may have content. *PATH is its path, or NULL: memory is short. */
 static bool has_content(sp_input *input, const char *prefix, const sp_run_file *file, char **path)
 {
     char ending[SP_RUN_FILE_ENDING];
@@ -243,7 +247,7 @@ static int refuse_two_runs(const char *const paths[SP_RUN_FILE_FORMATS], const c
                          paths[0], paths[1]);
 }
 
-/* PREFIX stands for the files of one run, in one of the two formats. */
+/* Refuse a PREFIX with content in files of both formats: these are the files of two runs. */
 static int check_one_format(sp_input *input, const char *prefix, const sp_run_files *files)
 {
     const char *first[SP_RUN_FILE_FORMATS] = {0};
@@ -294,7 +298,7 @@ static void tell_earlier_runs(sp_input *input, const char *prefix, const sp_oper
                  earlier, prefix, prefix);
 }
 
-/* PATH may be a file of a run; what came from it begins at document BEFORE. */
+/* The same when PATH is a file of a run. The documents from PATH begin at index BEFORE. */
 static void tell_earlier_files(sp_input *input, const char *path, const sp_operands *files,
                                size_t before)
 {
@@ -311,7 +315,7 @@ static void tell_run(sp_input *input, const char *prefix, const sp_operands *fil
     tell_earlier_runs(input, prefix, files, begin_ns);
 }
 
-/* The files that PREFIX stands for; *FOUND tells whether there are any. */
+/* Read the files of PREFIX. *FOUND: there are any. */
 static int read_run(sp_input *input, const sp_operands *files, const char *prefix, bool *found)
 {
     sp_run_files own;
@@ -330,14 +334,15 @@ static int read_run(sp_input *input, const sp_operands *files, const char *prefi
     return status;
 }
 
-/* Nothing, or a program. */
+/* Whether PATH does not exist, or is an executable file. */
 static bool holds_no_requests(const char *path)
 {
     struct stat status;
     return stat(path, &status) != 0 || (S_ISREG(status.st_mode) && (status.st_mode & 0111));
 }
 
-/* An executable file that begins as ELF or as a script does, which no file of ours does. */
+/* Whether PATH is an executable file that begins like ELF or like a script. No file of ours begins
+ * like that. */
 static bool is_program(const char *path)
 {
     struct stat status;
@@ -352,7 +357,7 @@ static bool is_program(const char *path)
            (length >= 2 && memcmp(head, "#!", 2) == 0);
 }
 
-/* PATH is no prefix that has files of its own. */
+/* Read PATH, which is not the prefix of any file. */
 static int read_other(sp_input *input, const sp_operands *files, const char *path)
 {
     char others[SP_OTHER_PROCESSES_TEXT];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading files. What a file holds is found out from its bytes, not from its name: OTLP/JSON, one
- * request a line or a bare one; protobuf, each message behind its length as a varint or a bare one;
- * traces or profiles; pprof; collapsed stacks; each gzipped or not (docs/formats/files.md). A name
- * PREFIX stands for PREFIX.traces.jsonl and PREFIX.profiles.jsonl (or .binpb) where one of these is
- * there, also beside a program called PREFIX. */
+/* Reads files. The format of a file is found out from its bytes, not from its name: OTLP/JSON of
+ * traces or profiles, with one request on each line or with a single request; the same as protobuf,
+ * each message after its length (a varint), or a single message; pprof; collapsed stacks. Each may
+ * be gzipped (docs/formats/files.md). A name PREFIX means PREFIX.traces.jsonl,
+ * PREFIX.profiles.jsonl and the other files of core/run_files.h, if one of them exists, even when
+ * there is also a program called PREFIX. */
 #ifndef SP_TOOL_READ_INPUT_H
 #define SP_TOOL_READ_INPUT_H
 
@@ -23,23 +24,24 @@ typedef struct sp_document {
     uint64_t number; /* of the request in its file, from 1 */
     bool alone;      /* the only one in its file */
     sp_signal signal;
-    size_t bytes;              /* as it was read */
+    size_t bytes;              /* of the request in the unzipped file */
     ProtobufCMessage *message; /* in the input's memory */
 } sp_document;
 
 typedef struct sp_input {
-    sp_document *documents; /* in the order of the files, and in each as they lie */
+    sp_document *documents; /* in the order of the files, and in each file in its order */
     size_t count;
     size_t capacity;
     const char *empty; /* the first file, or prefix of files, that holds nothing; NULL: none */
     size_t empty_count;
-    bool told_earlier; /* that runs are mixed */
-    bool is_torn;      /* a file ends inside a request: those before it were read */
+    bool told_earlier; /* the message that runs are mixed was printed */
+    bool is_torn;      /* a file ends inside a request; the requests before it were read */
     sp_arena memory;   /* paths and requests */
 } sp_input;
 
-/* Read all FILES. An empty one among others is worth a remark. SP_TOOL_DONE, or SP_TOOL_WRONG
- * having said why, also when all are empty; INPUT is to be freed by sp_input_deinit in any case. */
+/* Read all FILES. If some of them are empty, print a remark. Returns SP_TOOL_DONE, or SP_TOOL_WRONG
+ * after a message that says why, also when all files are empty. In both cases the caller frees
+ * INPUT with sp_input_deinit. */
 int sp_input_read(sp_input *input, const sp_operands *files);
 void sp_input_deinit(sp_input *input);
 
@@ -50,9 +52,10 @@ int sp_input_status(const sp_input *input, int status);
 /* How many documents of SIGNAL there are. */
 size_t sp_input_count(const sp_input *input, sp_signal signal);
 
-/* When the run of the documents from number FIRST on began, in nanoseconds since 1970: the first
- * start of a span or of a profile, or when one of their files was made, whatever is earlier. The
- * SDK makes its files when it starts; a copy is made later. 0: it is not known. */
+/* When the run began that wrote the documents from index FIRST on, in nanoseconds since 1970; 0:
+ * not known. This is the earliest start of a span or of a profile, or the time when one of the
+ * files was created, if that is earlier. The SDK creates its files when it starts, but a copy is
+ * created later. */
 uint64_t sp_input_begin_ns(const sp_input *input, size_t first);
 
 /* "FILE", or "FILE:3" when the file has several requests. Returns OUT. */
@@ -68,7 +71,7 @@ int sp_input_add(sp_input *input, const char *path, sp_signal signal, size_t byt
 typedef enum sp_input_likeness {
     SP_INPUT_OTHER = 0,
     SP_INPUT_LIKE,
-    SP_INPUT_CUT, /* as far as it goes */
+    SP_INPUT_CUT, /* like the format, but the data ends too early */
 } sp_input_likeness;
 
 bool sp_input_is_collapsed(const uint8_t *data, size_t length);
@@ -78,11 +81,12 @@ int sp_input_read_pprof(sp_input *input, const char *path, const uint8_t *data, 
 int sp_input_read_json(sp_input *input, const char *path, const uint8_t *data, size_t length);
 int sp_input_read_protobuf(sp_input *input, const char *path, const uint8_t *data, size_t length);
 
-/* The file PATH ends at byte LENGTH, inside its last request; WHERE names that: "line 3". What is
- * before it was read. A program that is killed while it writes leaves such a file. Says so. */
+/* Print that the file PATH ends at byte LENGTH, inside its last request, and that the requests
+ * before it were read. WHERE names the last request, such as "line 3". A program that is killed
+ * while it writes leaves such a file. */
 void sp_input_note_torn(sp_input *input, const char *path, const char *where, size_t length);
 
-/* The first position from POSITION on that is neither white space nor a byte order mark. */
+/* The first position, from POSITION on, that is neither white space nor a byte order mark. */
 size_t sp_input_skip_space(const uint8_t *data, size_t length, size_t position);
 
 /* The message type of SIGNAL. */

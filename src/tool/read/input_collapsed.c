@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collapsed stacks: "root;caller;leaf 12" a line, as stackcollapse scripts, py-spy, async-profiler
- * and Python's profiling.sampling write them. A line that is none is named, and the others count.
- */
+/* Reads collapsed stacks: on each line "root;caller;leaf 12", as stackcollapse scripts, py-spy,
+ * async-profiler and Python's profiling.sampling write them. A line of another form is reported by
+ * its number, and the other lines are read. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,15 +11,16 @@
 #include "tool/read/foreign_profile.h"
 #include "tool/text/messages.h"
 
-/* Mistakes that are named one by one; recognition looks at so many bytes. */
+/* How many wrong lines are reported one by one; how many bytes are enough to recognize the format;
+ * the size of a number's text. */
 enum { NAMED_MISTAKES = 5, LOOKED_AT = 4096, MAX_NUMBER = 64 };
 
 typedef struct line {
     const char *text;
-    size_t length; /* without its end */
+    size_t length; /* without trailing white space */
 } line;
 
-/* The line at *POSITION, which moves behind it. */
+/* The line at *POSITION. *POSITION moves to the next line. */
 static line next_line(const char *text, size_t length, size_t *position)
 {
     const char *start = text + *position, *end = memchr(start, '\n', length - *position);
@@ -36,7 +37,7 @@ static bool is_comment(const line *of)
     return of->length == 0 || of->text[0] == '#';
 }
 
-/* A number with nothing but digits, point and exponent. */
+/* Parse a decimal number. strtod alone would also accept "inf", "nan" and hexadecimal. */
 static bool parse_number(const char *text, size_t length, double *out)
 {
     char copy[MAX_NUMBER];
@@ -51,7 +52,8 @@ static bool parse_number(const char *text, size_t length, double *out)
     return *end == 0 && isfinite(*out);
 }
 
-/* Why OF is no stack with a number, or NULL: then LENGTH bytes are the stack. */
+/* Parse OF: the stack is its first *LENGTH bytes, then follows *VALUE. Returns NULL, or what is
+ * wrong. */
 static const char *parse_line(const line *of, size_t *length, double *value)
 {
     size_t i = of->length;
@@ -91,7 +93,7 @@ typedef struct reader {
     const char *path;
     int32_t *locations; /* of the line that is being read */
     size_t capacity;
-    double *values; /* by number of stack: fractions are added up before they are rounded */
+    double *values; /* sums by stack index: fractions are added before the sum is rounded */
     size_t value_capacity, value_count;
     size_t mistakes, fractions;
 } reader;
@@ -103,7 +105,8 @@ static int32_t put_frame(reader *reader, const char *name, size_t length)
     return sp_foreign_location(&reader->foreign, 0, 0, &one, 1);
 }
 
-/* The stack's frames leaf first. Empty names, as of ";;", are no frames. */
+/* Put the frames of the stack TEXT into locations, leaf first. Empty names, as in "a;;b", are
+ * skipped. */
 static bool put_frames(reader *reader, const char *text, size_t length, size_t *count)
 {
     *count = 0;
@@ -178,7 +181,7 @@ static void say_rest(const reader *reader)
                      reader->fractions, reader->fractions == 1 ? "number has" : "numbers have");
 }
 
-/* The sums as samples. Doubles hold integers up to 2^53 exactly. */
+/* Make samples of the sums. A double holds integers up to 2^53 exactly. */
 static void take_values(reader *reader)
 {
     reader->profile.type = sp_foreign_string(&reader->foreign, "samples", 7);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTLP/JSON files. Objects are told apart by their braces, not by newlines, so that a bare request
- * may be spread over lines. */
+/* Reads OTLP/JSON files. First each line is taken for one object, which is fast. From the first
+ * line that is not one object, an object ends at its closing brace, so it may have several lines.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 size_t sp_input_skip_space(const uint8_t *data, size_t length, size_t position)
 {
-    static const uint8_t mark[] = {0xef, 0xbb, 0xbf}; /* U+FEFF, which some editors put in front */
+    static const uint8_t mark[] = {0xef, 0xbb, 0xbf}; /* U+FEFF: some editors write it first */
     for (;;) {
         if (position < length && data[position] && strchr(" \t\r\n", data[position]))
             position++;
@@ -26,7 +27,7 @@ size_t sp_input_skip_space(const uint8_t *data, size_t length, size_t position)
     }
 }
 
-/* What the keys of an object's outermost level say it is. */
+/* What an object holds, by the keys of its outermost level. */
 typedef struct object_kind {
     bool traces;
     bool profiles;
@@ -52,8 +53,7 @@ static void note_key(object_kind *kind, const char *key, size_t length)
             *(bool *)((char *)kind + keys[i].offset) = true;
 }
 
-/* The position behind the string that begins (with its quote) at START; LENGTH when it does not
- * end. */
+/* The position after the string whose opening quote is at START; LENGTH when it does not end. */
 static size_t string_end(const char *text, size_t start, size_t length)
 {
     for (size_t i = start + 1; i < length; i++) {
@@ -65,7 +65,8 @@ static size_t string_end(const char *text, size_t start, size_t length)
     return length;
 }
 
-/* The position behind the object that begins at START, or 0 when it does not end. */
+/* The position after the object that begins at START, or 0 when it does not end. KIND is filled
+ * from the keys. */
 static size_t object_end(const char *text, size_t start, size_t length, object_kind *kind)
 {
     size_t depth = 0;
@@ -86,14 +87,15 @@ static size_t object_end(const char *text, size_t start, size_t length, object_k
 
 /* ---- objects, some at a time ---- */
 
-/* How many objects are read at a time, on all cores, and how many bytes of them are enough. */
+/* How many objects are read at a time, on all cores: BATCH_OBJECTS, or fewer when these have
+ * BATCH_BYTES together. */
 enum { BATCH_OBJECTS = 256, BATCH_BYTES = 64 * 1024 * 1024 };
 
-/* An object of the file, and once it is read its message, or what is wrong. */
+/* An object of the file. After it was read: its message, or what is wrong. */
 typedef struct object {
     size_t start, end;
-    bool is_guess; /* until it is parsed, the end of the line counts as the object's */
-    bool is_wrong; /* the guess was wrong */
+    bool is_guess; /* `end` is the end of the line, and may not be the object's */
+    bool is_wrong; /* the guess was wrong: the line is no object */
     object_kind kind;
     ProtobufCMessage *message;
     sp_json_error error;
@@ -105,7 +107,7 @@ typedef struct batch {
     size_t length;
     object *items; /* BATCH_OBJECTS of them */
     size_t count;
-    bool guesses;                      /* as long as no guess was wrong */
+    bool guesses;                      /* guess the ends of objects: no guess was wrong yet */
     sp_arena memory[SP_PARALLEL_MOST]; /* by thread */
 } batch;
 
@@ -114,8 +116,7 @@ static sp_signal signal_of(const object *of)
     return of->kind.profiles ? SP_SIGNAL_PROFILES : SP_SIGNAL_TRACES;
 }
 
-/* Check OF by its outermost keys, before it is read: whether it is a request, and of a signal that
- * we read. */
+/* Check by the outermost keys of OF that it is a request of a signal that we read. */
 static int check_kind(const batch *all, const object *of)
 {
     const object_kind *kind = &of->kind;
@@ -183,8 +184,9 @@ static int take_object(sp_input *input, const batch *all, const object *of)
     return sp_input_add(input, all->path, signal_of(of), of->end - of->start, of->message);
 }
 
-/* The objects are read in any order, and added in the order of the file. After the first wrong
- * guess the objects behind it are dropped, and *POSITION goes back to it. */
+/* The objects are read in any order, and added in the order of the file. When the end of an object
+ * was guessed wrong, this object and those after it are dropped, and *POSITION is set to its start,
+ * so that they are read again. */
 static int read_batch(sp_input *input, batch *all, size_t *position)
 {
     int status = SP_TOOL_DONE;
@@ -203,7 +205,7 @@ static int read_batch(sp_input *input, batch *all, size_t *position)
     return status;
 }
 
-/* The end of the line at START, without space; 0: no object can end there. */
+/* The end of the line at START, without trailing white space; 0: no object can end there. */
 static size_t line_end(const batch *all, size_t start)
 {
     const char *end = memchr(all->text + start, '\n', all->length - start);
@@ -226,8 +228,8 @@ static object find_object(const batch *all, size_t start)
     return found;
 }
 
-/* The next objects from *POSITION on, and *POSITION behind them. *IS_BROKEN: what follows them is
- * no object. */
+/* Fill ALL with the next objects from *POSITION on, and move *POSITION to the end of the last one.
+ * *IS_BROKEN: no whole object begins after it. */
 static void fill_batch(batch *all, size_t *position, bool *is_broken)
 {
     size_t first = *position;
@@ -245,8 +247,8 @@ static void fill_batch(batch *all, size_t *position, bool *is_broken)
     }
 }
 
-/* Report that the object at POSITION is not whole. When it is the last line, after others, the
- * program was killed while it wrote, and the lines before are used. */
+/* Report that no whole object begins at POSITION. If a cut object is the last line and not the
+ * first, the program was probably killed while it wrote, and the requests before it are used. */
 static int say_broken(sp_input *input, const batch *all, size_t position)
 {
     char where[32];

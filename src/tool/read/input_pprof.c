@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof. Each of its sample types becomes an OTLP profile; labels that name a span become links,
- * the others attributes of the sample. */
+/* Reads pprof. Each sample type becomes an OTLP profile. Labels that name a span become links;
+ * other labels become attributes of the sample. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ sp_input_likeness sp_input_is_pprof(const uint8_t *data, size_t length)
                : SP_INPUT_OTHER;
 }
 
-/* From an id to an index of a table: ids of pprof are any numbers. */
+/* Maps an id to an index of a table: pprof's ids may be any numbers. */
 typedef struct id_index {
     uint64_t id;
     int32_t index;
@@ -48,15 +48,16 @@ typedef struct reader {
     const Sp__Pprof__Profile *from;
     const char *path;
     id_map mappings, functions, locations;
-    sp_foreign_profile *profiles; /* one for each sample type; those to leave out have no type */
+    sp_foreign_profile *profiles; /* one for each sample type; `type` is 0 if it is left out */
     sp_foreign_line *lines;
     int32_t *stack, *attributes;
     size_t line_capacity, stack_capacity, attribute_capacity;
-    size_t sample; /* where the reader is, for messages */
+    size_t sample; /* the index of the sample that is being read, for messages */
     int status;
 } reader;
 
-/* Only the first mistake is said: reading ends soon after it. */
+/* Report that INDEX of TABLE does not exist. Only the first mistake is reported, because reading
+ * ends soon after it. */
 static bool fail(reader *reader, const char *table, int64_t index)
 {
     if (reader->status != SP_TOOL_DONE)
@@ -215,14 +216,14 @@ static void id_of_number(uint8_t out[8], uint64_t number)
         out[i] = (uint8_t)number;
 }
 
-/* TEXT as an id of COUNT bytes: so many hex digits, perhaps with 0x in front. */
+/* Parse TEXT as an id of COUNT bytes: two hex digits for each byte, optionally after 0x. */
 static bool parse_hex(const char *text, uint8_t *out, size_t count)
 {
     const char *digits = strncmp(text, "0x", 2) == 0 ? text + 2 : text;
     return strlen(digits) == 2 * count && sp_hex_decode(out, digits, count, true);
 }
 
-/* A span id of Datadog: a number, or its decimal digits, or hex. */
+/* Parse a span id of Datadog: a number, a text of decimal digits, or a text of 16 hex digits. */
 static bool parse_datadog(const Sp__Pprof__Label *label, const char *text, uint8_t out[8])
 {
     uint64_t number = (uint64_t)label->num;
@@ -233,8 +234,9 @@ static bool parse_datadog(const Sp__Pprof__Label *label, const char *text, uint8
     return parse_hex(text, out, 8);
 }
 
-/* Whether LABEL says which span the sample belongs to, now in LABELS. The innermost span counts
- * before the local root. */
+/* Put what LABEL says about the sample's span into LABELS. The innermost span counts rather than
+ * the local root. False: the label becomes an attribute; so does a local root's label when another
+ * label has already named the span. */
 static bool take_span_label(span_labels *labels, const Sp__Pprof__Label *label, const char *key,
                             const char *text)
 {
@@ -263,7 +265,7 @@ static bool take_span_label(span_labels *labels, const Sp__Pprof__Label *label, 
     return false;
 }
 
-/* Whether LABEL is the number of a thread, then in *OUT. pprof has it as a text (docs/formats). */
+/* Whether LABEL is a thread id; *OUT is the id. pprof has it as a text (docs/formats/files.md). */
 static bool is_thread_id(reader *reader, const Sp__Pprof__Label *label, uint64_t *out)
 {
     return label->str && strcmp(text_of(reader, label->key), "thread.id") == 0 &&
@@ -339,8 +341,8 @@ static bool is_type(reader *reader, const Sp__Pprof__ValueType *type, const char
            strcmp(text_of(reader, type->unit), unit) == 0;
 }
 
-/* Whether TYPE only counts what another type has in the unit of the period: both would become the
- * same measurement, and be added up. */
+/* Whether TYPE only counts the samples whose value another sample type has, in the period's type
+ * and unit. The command would take both for the same measurement and add them up. */
 static bool counts_another(reader *reader, const Sp__Pprof__ValueType *type)
 {
     const Sp__Pprof__ValueType *period = reader->from->period_type;
@@ -372,7 +374,7 @@ static void read_types(reader *reader)
     }
 }
 
-/* The profiles that are not left out, moved to the front. */
+/* Move the profiles that are not left out to the front. Returns how many they are. */
 static size_t keep_profiles(reader *reader)
 {
     size_t kept = 0;

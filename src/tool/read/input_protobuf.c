@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf files. Nothing in the bytes says what they are, so each possible reading is tried on
- * them without unpacking (wire.h): framed or bare, traces or profiles. Spans and profiles differ in
- * the wire types of their first fields, so at most one reading fits whatever has content. */
+/* Reads protobuf files. The bytes do not name their type, so each possibility is checked without
+ * unpacking (wire.h): framed (each message after its length) or bare (one message), traces or
+ * profiles. Spans and profiles differ in the wire types of their first fields, so at most one
+ * possibility fits a file with content. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,11 +14,13 @@
 #include "tool/text/messages.h"
 #include "tool/text/progress.h"
 
-/* More than this, unpacked, is not a profile but an attack (an empty message of two bytes takes two
- * hundred in memory). */
+/* The limit of the memory for all unpacked messages. More is not a profile but an attack: an empty
+ * message of two bytes takes two hundred bytes in memory. */
 #define MAX_MEMORY_BYTES ((uint64_t)8 << 30)
 
-/* Of a framed one that is cut: where the message that is cut begins, and what was before it. */
+/* One possible type of the file, and how well the file fits. whole_bytes and whole_fields are for a
+ * framed file that is cut: where the cut message begins, and how many known fields are before it.
+ */
 typedef struct reading {
     bool framed;
     sp_signal signal;
@@ -26,8 +29,8 @@ typedef struct reading {
     uint64_t whole_fields;
 } reading;
 
-/* The signal has at most two top-level fields; others, or none, mean that the bytes are something
- * else. */
+/* Whether the message has a top-level field of SIGNAL, and no other. A signal has at most two
+ * top-level fields. */
 static bool has_shape(const sp_wire_report *report, sp_signal signal)
 {
     uint32_t allowed = signal == SP_SIGNAL_TRACES ? 1u << 1 : 1u << 1 | 1u << 2;
@@ -64,22 +67,22 @@ static void add_report(sp_wire_report *total, const sp_wire_report *one)
 
 /* ---- parts of a framed file ---- */
 
-/* A message of a part, once it is read. */
+/* A message of a part, after it was read. */
 typedef struct part_message {
     size_t bytes;
     ProtobufCMessage *message;
 } part_message;
 
-/* Frames that follow each other: those that begin from START on, and before END. */
+/* Frames that follow each other: all that begin at bytes [START, END). */
 typedef struct part {
     size_t start, end;
     sp_wire_report report;
-    size_t whole_end;      /* where the last message that was looked at begins */
-    uint64_t whole_fields; /* of those before it */
+    size_t whole_end;      /* where the last message begins that was checked */
+    uint64_t whole_fields; /* how many known fields the messages before whole_end have */
     part_message *messages;
     size_t count, capacity;
     bool failed; /* memory is short */
-    bool is_odd; /* has to be looked at first */
+    bool is_odd; /* cannot be read without a check by sp_wire_look */
 } part;
 
 typedef struct parts {
@@ -87,7 +90,7 @@ typedef struct parts {
     size_t length;
     const char *path;
     sp_signal signal;
-    bool were_looked_at; /* by sp_wire_look: they are messages of SIGNAL */
+    bool were_looked_at; /* sp_wire_look has found that they are messages of SIGNAL */
     part *items;
     size_t count, capacity;
     size_t threads;
@@ -102,8 +105,8 @@ static bool add_part(parts *list, size_t start)
     return true;
 }
 
-/* List parts of about SP_PARALLEL_PART_BYTES. Bytes that are no frame end the last part, and are
- * reported when that part is read. */
+/* Divide the file into parts of about SP_PARALLEL_PART_BYTES. The first bytes that are no whole
+ * frame, and all after them, belong to the last part. They are reported when that part is read. */
 static bool list_parts(parts *list)
 {
     size_t position = 0;
@@ -133,8 +136,7 @@ static void forget_parts(parts *list)
     free(list->items);
 }
 
-/* The frames of OWN as one report. The last one may go on behind the part's end, up to the file's.
- */
+/* Check the frames of OWN, and make one report of them. */
 static sp_wire_report look_frames(const parts *list, part *own)
 {
     sp_wire_report total = {0};
@@ -151,7 +153,7 @@ static sp_wire_report look_frames(const parts *list, part *own)
             total.position = position;
             return total;
         }
-        if (size == 0) { /* a file of zeros has one for each byte */
+        if (size == 0) { /* fast: a file of zeros has an empty frame for each byte */
             total.memory_bytes += empty.memory_bytes;
             continue;
         }
@@ -174,8 +176,8 @@ static void look_part(void *state, size_t thread, size_t number)
     own->report = look_frames(list, own);
 }
 
-/* All frames together as one report. The first part is looked at alone, because bytes of another
- * format mostly show there already. */
+/* Check all frames, and make one report of them. The first part is checked alone, because in most
+ * cases it shows already that the bytes have another format. */
 static sp_wire_report look_framed(parts *list, reading *as)
 {
     sp_wire_report total = {0};
@@ -189,12 +191,12 @@ static sp_wire_report look_framed(parts *list, reading *as)
         add_report(&total, &list->items[i].report);
     }
     if (total.result == SP_WIRE_FINE && total.fields == 0)
-        total.result = SP_WIRE_BAD; /* nothing but zeros */
+        total.result = SP_WIRE_BAD; /* only empty frames: the file is all zeros */
     return total;
 }
 
-/* Fine before cut before bad; then the one with fewer unknown fields; then the one that saw more.
- */
+/* Whether A fits better than B: fine is better than cut, and cut is better than bad; then fewer
+ * unknown fields are better; then more known fields. */
 static bool is_better(const sp_wire_report *a, const sp_wire_report *b)
 {
     if (a->result != b->result)
@@ -288,7 +290,7 @@ static int take_all_in(sp_input *input, parts *list)
     return status;
 }
 
-/* The parts are read in any order, and taken in as they lie in the file. */
+/* The parts are read in any order, and their messages are added in the order of the file. */
 static int read_framed(sp_input *input, parts *list, sp_signal signal)
 {
     list->signal = signal;
@@ -305,7 +307,7 @@ static bool are_odd(const parts *list)
     return false;
 }
 
-/* Drop what was read of the parts. */
+/* Free the messages that were read. */
 static void drop_messages(parts *list)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -316,7 +318,7 @@ static void drop_messages(parts *list)
         sp_arena_deinit(&list->memory[i]);
 }
 
-/* Whether the first part is framed messages of SIGNAL, and nothing else. */
+/* Whether the first part has only framed messages of SIGNAL, without unknown fields. */
 static bool begins_as(parts *list, sp_signal signal)
 {
     list->signal = signal;
@@ -325,8 +327,9 @@ static bool begins_as(parts *list, sp_signal signal)
     return report->result == SP_WIRE_FINE && report->fields > 0 && report->unknown == 0;
 }
 
-/* Read a large file as its first part says, without a look at the rest. False, with nothing read,
- * when the rest is something else: damaged, cut, or with fields that we do not know. */
+/* Read a file of several parts as messages of the signal that its first part has, without a check
+ * of the other parts. Returns false, with nothing added, when the file has one part, when the first
+ * part leaves the signal open, or when another part is damaged, cut, or has unknown fields. */
 static bool read_as_it_begins(sp_input *input, parts *list, int *status)
 {
     bool is_traces = list->count > 1 && begins_as(list, SP_SIGNAL_TRACES);
@@ -343,7 +346,7 @@ static bool read_as_it_begins(sp_input *input, parts *list, int *status)
     return true;
 }
 
-/* The messages before the last one, which is cut: it is in the last part. */
+/* Read all messages except the last one, which is cut. It is in the last part. */
 static int read_torn(sp_input *input, parts *list, const reading *as)
 {
     char where[48];
@@ -357,7 +360,7 @@ static int read_torn(sp_input *input, parts *list, const reading *as)
     return SP_TOOL_DONE;
 }
 
-/* What no reading as OTLP fits. */
+/* Read a file that is not OTLP. */
 static int read_other(sp_input *input, const char *path, const uint8_t *data, size_t length)
 {
     switch (sp_input_is_pprof(data, length)) {

@@ -7,8 +7,7 @@
 
 #include "core/env.h"
 
-/* A place in the text. The text is known to be valid, so the ends are checked only as a safeguard.
- */
+/* A place in the text. The text is valid JSON, so the checks against `end` are only a safeguard. */
 typedef struct json_place {
     const char *next;
     const char *end;
@@ -29,7 +28,7 @@ static bool take(json_place *place, char c)
     return true;
 }
 
-/* Behind the string whose opening quote is next. */
+/* Move PLACE to the end of the string whose opening quote is next. */
 static void skip_string(json_place *place)
 {
     for (place->next++; place->next < place->end; place->next++) {
@@ -42,8 +41,8 @@ static void skip_string(json_place *place)
     }
 }
 
-/* Behind the value that is next. Counts brackets instead of calling itself, so that no depth is too
- * deep. */
+/* Move PLACE to the end of the value that is next. Counts brackets instead of recursion, because
+ * deep nesting must not overflow the stack. */
 static void skip_value(json_place *place)
 {
     size_t open = 0;
@@ -64,7 +63,7 @@ static void skip_value(json_place *place)
     }
 }
 
-/* From an object to the value of KEY. */
+/* Move PLACE from an object to the object's value of KEY. False: there is none. */
 static bool enter_key(json_place *place, const char *key)
 {
     size_t length = strlen(key);
@@ -87,7 +86,7 @@ static bool enter_key(json_place *place, const char *key)
     return false;
 }
 
-/* From an array to its element INDEX. */
+/* Move PLACE from an array to the array's element INDEX. False: there is none. */
 static bool enter_index(json_place *place, size_t index)
 {
     if (!take(place, '['))

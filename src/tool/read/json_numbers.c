@@ -15,8 +15,8 @@ static size_t skip_digits(const char *text, size_t at, size_t end)
     return at;
 }
 
-/* The end of the number at AT, as JSON writes numbers, or AT when there is none. *IS_REAL: it is
- * not written as an integer. */
+/* The end of the JSON number at AT, or AT when there is none. *IS_REAL: the number has a fraction
+ * or an exponent. */
 static size_t number_end(const char *text, size_t at, size_t end, bool *is_real)
 {
     size_t digits = at + (text[at] == '-'), next = skip_digits(text, digits, end);
@@ -41,7 +41,8 @@ static size_t number_end(const char *text, size_t at, size_t end, bool *is_real)
     return next;
 }
 
-/* Longer ones are taken for huge: no program writes numbers so. */
+/* Whether NUMBER is huge (json_numbers.h). One of LONGEST_NUMBER characters or more counts as huge,
+ * because no program writes numbers of this length. */
 static bool is_huge(const char *number, size_t length, bool is_real)
 {
     char copy[LONGEST_NUMBER];

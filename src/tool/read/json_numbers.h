@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of a JSON text that fit into no 64 bits and no double. */
+/* Replaces the huge numbers of a JSON text: integers that do not fit into 64 bits, and other
+ * numbers that do not fit into a double. simdjson refuses a text with such a number. */
 #ifndef SP_TOOL_READ_JSON_NUMBERS_H
 #define SP_TOOL_READ_JSON_NUMBERS_H
 
@@ -7,8 +8,8 @@
 
 #include "core/buffer.h"
 
-/* Append TEXT to OUT with [[]] for each such number, which no field of a message takes. Returns how
- * many there were. */
+/* Append TEXT to OUT, with [[]], a value that no field of a message accepts, in place of each huge
+ * number. Returns how many numbers were replaced. */
 size_t sp_json_replace_huge(sp_buffer *out, const char *text, size_t length);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simdjson parses the text (json_tree.h), this file turns its tree into messages. What is not valid
- * JSON is read once more by jansson, which says where the mistake is; simdjson does not. */
+/* simdjson parses the text (json_tree.h), and this file makes messages from the tree. When the text
+ * is not valid JSON, jansson parses it again to find where the mistake is; simdjson cannot. */
 #include "tool/read/json_read.h"
 
 #include <float.h>
@@ -36,7 +36,8 @@ static ProtobufCMessage *read_message(json_reader *reader, const ProtobufCMessag
 
 /* ---- errors ---- */
 
-/* Note where the reader is and what is wrong there. Always false, for the caller to return. */
+/* Store in the reader's error where the reader is and what is wrong there. Always returns false,
+ * which the caller can return. */
 __attribute__((format(printf, 2, 3))) static bool fail(json_reader *reader, const char *format, ...)
 {
     sp_json_error *error = reader->error;
@@ -70,15 +71,16 @@ static bool is_kind(sp_json_value json, sp_json_kind kind)
 
 /* ---- numbers ---- */
 
-/* A decimal integer with an optional minus sign as sign and magnitude. */
+/* Parse a decimal integer with an optional minus sign into its sign and magnitude. */
 static bool parse_decimal(const char *text, bool *negative, uint64_t *magnitude)
 {
     *negative = *text == '-';
     return sp_parse_u64(text + *negative, magnitude);
 }
 
-/* 1e3, 5.0 and 1.7e18 are integers too. A writer that puts an exponent or a fraction has a double,
- * and above 2^53 a double is an integer: the value here is the one that the writer had. */
+/* The sign and magnitude of a real number that is an integer, such as 1e3, 5.0 or 1.7e18. A writer
+ * that writes an exponent or a fraction has a double. VALUE is the same double, so it is exactly
+ * what the writer had, also above 2^53. */
 static bool integer_of_real(double value, bool *negative, uint64_t *magnitude)
 {
     if (value != floor(value) || fabs(value) >= 18446744073709551616.0)
@@ -88,7 +90,7 @@ static bool integer_of_real(double value, bool *negative, uint64_t *magnitude)
     return true;
 }
 
-/* JSON's number or string as sign and magnitude. */
+/* The sign and magnitude of JSON, a number or a string. False: it is no integer. */
 static bool get_integer(sp_json_value json, bool *negative, uint64_t *magnitude)
 {
     switch (sp_json_kind_of(json)) {
@@ -106,7 +108,7 @@ static bool get_integer(sp_json_value json, bool *negative, uint64_t *magnitude)
     }
 }
 
-/* MOST_BELOW is the magnitude of the least value, MOST_ABOVE the greatest value. */
+/* MOST_BELOW is the magnitude of the smallest allowed value, MOST_ABOVE is the largest one. */
 static bool read_integer(json_reader *reader, sp_json_value json, uint64_t most_below,
                          uint64_t most_above, uint64_t *out)
 {
@@ -212,7 +214,7 @@ static bool read_bool(json_reader *reader, sp_json_value json, protobuf_c_boolea
 
 /* ---- text and bytes ---- */
 
-/* TEXT without its zero bytes: each becomes U+FFFD. */
+/* A copy of TEXT with U+FFFD in place of each zero byte. */
 static char *copy_without_zeros(sp_arena *memory, sp_json_text text)
 {
     char *copy = sp_arena_alloc(memory, 3 * text.length + 1);
@@ -275,7 +277,7 @@ static bool read_inner(json_reader *reader, const ProtobufCFieldDescriptor *fiel
     return *out != NULL;
 }
 
-/* One value of FIELD's type into MEMBER, which stays as it is on failure. */
+/* Read one value of FIELD's type into MEMBER. */
 static bool read_value(json_reader *reader, const ProtobufCFieldDescriptor *field,
                        sp_json_value json, void *member, unsigned depth)
 {
@@ -395,8 +397,8 @@ static const ProtobufCFieldDescriptor *field_of_key(const ProtobufCMessageDescri
     return NULL;
 }
 
-/* SEEN has a bit for each field of the type, for a field may come in both spellings. No message of
- * ours has more than 64. */
+/* SEEN has a bit for each field of the type, to find a field that is there twice, also in two
+ * spellings. No message of ours has more than 64 fields. */
 static bool read_member(json_reader *reader, ProtobufCMessage *message, sp_json_text key,
                         sp_json_value json, uint64_t *seen, unsigned depth)
 {
@@ -453,8 +455,9 @@ static ProtobufCMessage *read_message(json_reader *reader, const ProtobufCMessag
     return message && read_members(reader, message, json, depth) ? message : NULL;
 }
 
-/* Whether jansson refuses the text, too. Integers above 2^63 - 1 are valid, but jansson refuses
- * them, so they are handled last. */
+/* Whether jansson refuses the text, too; *MISTAKE says where. jansson refuses integers above
+ * 2^63 - 1, but up to 2^64 - 1 they are valid here, so the first attempt reads integers as reals.
+ * Only if it finds no mistake, the second attempt finds a huge integer. */
 static bool find_mistake(const json_reader *reader, json_error_t *mistake)
 {
     static const size_t flags[] = {JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, JSON_ALLOW_NUL};
@@ -467,9 +470,9 @@ static bool find_mistake(const json_reader *reader, json_error_t *mistake)
     return false;
 }
 
-/* simdjson refuses the text for the reason WHY: report it, with jansson's reason and place if it
- * has one. jansson quotes the text where it failed. The quote goes to a terminal, so only its plain
- * characters are shown. */
+/* Report that simdjson refuses the text for the reason WHY. If jansson refuses the text too, report
+ * jansson's reason and place instead. jansson quotes a part of the text. The quote goes to a
+ * terminal, so characters that are not printable ASCII are replaced. */
 static void report_syntax(const json_reader *reader, const char *why)
 {
     sp_json_error *error = reader->error;
@@ -484,8 +487,9 @@ static void report_syntax(const json_reader *reader, const char *why)
     error->position = found && mistake.position > 0 ? (size_t)mistake.position : 0;
 }
 
-/* Read the message without its huge numbers. That is possible when they are only below keys that
- * are not read. NULL: there are none, or one is in a field. */
+/* Read the message without its huge numbers. That is possible when they are only in keys that the
+ * type does not know. NULL: there is no huge number, or a field has one, or the text is not valid,
+ * or memory is short. */
 static ProtobufCMessage *read_without_huge(json_reader *reader,
                                            const ProtobufCMessageDescriptor *type)
 {

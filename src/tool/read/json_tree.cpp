@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// simdjson's values and iterators are two words each, a document and a place in it, and pass
-// through C as such. simdjson is used without its exceptions: what fails gives an error code.
+// A value or an iterator of simdjson is two words: a document and a place in the document. C code
+// keeps it as these two words. simdjson's exceptions are off: functions return error codes.
 #include "tool/read/json_tree.h"
 
 #include <cstring>
@@ -12,7 +12,7 @@
 
 namespace dom = simdjson::dom;
 
-// As many as jansson takes, which says where a text is wrong.
+// The limit of nesting is the same as jansson's, which finds the mistake in a text (json_read.c).
 enum { MOST_LEVELS = 2048 };
 
 struct sp_json_tree {
@@ -153,7 +153,7 @@ size_t sp_json_array_size(sp_json_value array)
     return size;
 }
 
-// An empty walk for a value of another type, which has no document to go through.
+// A walk through VALUE, which is a T. A value of another type gives an empty walk.
 template <class T> static sp_json_walk walk_of(const sp_json_value &value)
 {
     sp_json_walk walk = {};

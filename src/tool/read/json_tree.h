@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The values of a JSON text, as simdjson parses them: the one place that knows simdjson, which is
- * C++. Threads: any; a tree belongs to the thread that made it. */
+/* The values of a JSON text, parsed by simdjson. Only json_tree.cpp uses simdjson, which is a C++
+ * library. Threads: any; a tree is used only by the thread that made it. */
 #ifndef SP_TOOL_READ_JSON_TREE_H
 #define SP_TOOL_READ_JSON_TREE_H
 
@@ -17,7 +17,7 @@ typedef struct sp_json_tree sp_json_tree;
 typedef enum sp_json_kind {
     SP_JSON_NULL = 0,
     SP_JSON_BOOL,
-    SP_JSON_INTEGER, /* of 64 bits, with or without sign */
+    SP_JSON_INTEGER, /* fits into int64_t or uint64_t */
     SP_JSON_REAL,    /* any other number */
     SP_JSON_STRING,
     SP_JSON_ARRAY,
@@ -29,28 +29,30 @@ typedef struct sp_json_value {
     uint64_t place[2];
 } sp_json_value;
 
-/* Text of a tree, LENGTH bytes of UTF-8, which may hold zeros, and one more zero after them. */
+/* A text of a tree: LENGTH bytes of UTF-8, which may include zero bytes, and one more zero byte. */
 typedef struct sp_json_text {
     const char *data;
     size_t length;
 } sp_json_text;
 
-/* Goes through the elements of an array or the members of an object, in their order. */
+/* A walk through the elements of an array, or through the members of an object, in their order. */
 typedef struct sp_json_walk {
     uint64_t next[2], end[2];
 } sp_json_walk;
 
-/* The LENGTH bytes at TEXT, which may go away afterwards. NULL when they are not valid JSON (*WHY
- * says so, static) or memory is short (*WHY is NULL). To be freed by sp_json_tree_free. */
+/* Parse the LENGTH bytes at TEXT, which are copied. Returns NULL when they are not valid JSON (*WHY
+ * is the reason, a static text) or when memory is short (*WHY is NULL). The caller frees the tree
+ * with sp_json_tree_free. */
 sp_json_tree *sp_json_tree_parse(const char *text, size_t length, const char **why);
 void sp_json_tree_free(sp_json_tree *tree);
 sp_json_value sp_json_tree_root(const sp_json_tree *tree);
 
 sp_json_kind sp_json_kind_of(sp_json_value value);
-/* Of the kind that the name says; another kind gives zero, empty or nothing. */
+/* The value, when it has the kind in the function's name (sp_json_real: any number); else false, 0,
+ * an empty text, or a walk that ends at once. */
 bool sp_json_bool(sp_json_value value);
 double sp_json_real(sp_json_value value);
-/* An integer's sign and magnitude. */
+/* The magnitude of an integer; *NEGATIVE is its sign. */
 uint64_t sp_json_magnitude(sp_json_value value, bool *negative);
 sp_json_text sp_json_text_of(sp_json_value value);
 size_t sp_json_array_size(sp_json_value array);

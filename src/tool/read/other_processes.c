@@ -19,7 +19,7 @@ enum { PID_TEXT = 32, NAMED_MOST = 6 };
 /* One process that has files. */
 typedef struct other {
     char pid[PID_TEXT]; /* "4711", or in a container "pid1" */
-    uint64_t last_ns;   /* when one of its files was last written; 0: it is not known */
+    uint64_t last_ns;   /* when the process last wrote one of its files; 0: not known */
 } other;
 
 typedef struct others {
@@ -28,10 +28,11 @@ typedef struct others {
     int folder; /* descriptor */
     other *items;
     size_t count, capacity;
-    const char *format; /* of the last one */
+    const char *format; /* "jsonl" or "binpb": of the file that was found last */
 } others;
 
-/* Behind the PID. NULL: no end of a file of ours. */
+/* The format of a file, by the END of its name after the prefix or the PID. NULL: no file of ours
+ * ends so. */
 static const char *format_of(const char *end)
 {
     static const char *const signals[] = {".traces.", ".profiles."};
@@ -68,7 +69,8 @@ static other *find_pid(others *others, const char *pid, size_t length)
     return made;
 }
 
-/* Take NAME when it is BASE.PID.traces.jsonl or a sibling, and not empty. */
+/* Take the file NAME if it is not empty and is called BASE.PID.traces.jsonl, or the same with
+ * profiles or binpb. */
 static void take(others *others, const char *name)
 {
     size_t length = others->base_length;
@@ -141,7 +143,7 @@ static bool has_ended(const other *other, uint64_t begin_ns)
     return begin_ns && other->last_ns && other->last_ns < begin_ns;
 }
 
-/* Leave out those that had ended when this run began. Returns how many they are. */
+/* Remove the processes that had ended when this run began. Returns how many were removed. */
 static size_t drop_earlier(others *others, uint64_t begin_ns)
 {
     size_t kept = 0, before = others->count;
@@ -152,7 +154,8 @@ static size_t drop_earlier(others *others, uint64_t begin_ns)
     return before - kept;
 }
 
-/* Whether a pattern of the shell takes them all, and no earlier run. */
+/* Whether the shell pattern of add_names matches the files of all processes. The pattern needs two
+ * digits, so that it does not match earlier runs, PREFIX.1 to PREFIX.3. */
 static bool have_pattern(const others *others)
 {
     for (size_t i = 0; i < others->count; i++)
@@ -161,8 +164,8 @@ static bool have_pattern(const others *others)
     return true;
 }
 
-/* What reads all: their names while these are few, else a pattern. EARLIER: a pattern would take
- * these, too. */
+/* Write what the user has to name to read the files of all processes: the names if they are few,
+ * else a pattern. With EARLIER processes there is no pattern, because it would match these, too. */
 static void add_names(char *out, size_t size, const others *others, const char *prefix,
                       size_t earlier)
 {

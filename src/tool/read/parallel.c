@@ -34,7 +34,8 @@ size_t sp_parallel_threads(size_t count)
 static void take_parts(work *of, size_t thread)
 {
     for (;;) {
-        /* A part's data is the same for all threads, and results are read after the join. */
+        /* Relaxed: `next` is the only thing that changes and is shared by the threads. Results are
+         * read after pthread_join, which makes them visible. */
         size_t part = atomic_fetch_add_explicit(&of->next, 1, memory_order_relaxed);
         if (part >= of->count)
             return;

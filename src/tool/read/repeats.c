@@ -17,8 +17,8 @@ typedef struct repeats {
     sp_buffer key;
     const Sp__Profiles__ProfilesDictionary *dictionary;
     const char *path;       /* of the first repeated profile */
-    uint64_t here, in_all;  /* repeated profiles of the document, and of all */
-    bool in_others, failed; /* some are not in the file PATH; memory is short */
+    uint64_t here, in_all;  /* how many repeated profiles the document has, and all have */
+    bool in_others, failed; /* other files than PATH have some; memory is short */
 } repeats;
 
 static bool has_id(const Sp__Profiles__Profile *profile)
@@ -28,7 +28,7 @@ static bool has_id(const Sp__Profiles__Profile *profile)
            memcmp(profile->profile_id.data, none, ID_BYTES) != 0;
 }
 
-/* With its end, so that two texts are not mistaken for one. */
+/* Add the text and its NUL, so that "ab", "c" and "a", "bc" give different keys. */
 static void add_text(repeats *repeats, int32_t index)
 {
     const Sp__Profiles__ProfilesDictionary *d = repeats->dictionary;
@@ -58,7 +58,7 @@ static bool is_repeated(repeats *repeats, const Sp__Profiles__Profile *profile)
     return !repeats->failed && !is_new;
 }
 
-/* Returns whether SCOPE has become empty. */
+/* Remove the repeated profiles of SCOPE. Returns whether SCOPE has become empty. */
 static bool clean_scope(repeats *repeats, Sp__Profiles__ScopeProfiles *scope)
 {
     size_t kept = 0, before = scope->n_profiles;
@@ -71,7 +71,7 @@ static bool clean_scope(repeats *repeats, Sp__Profiles__ScopeProfiles *scope)
     return before && !kept;
 }
 
-/* The same of RESOURCE. */
+/* The same for RESOURCE. */
 static bool clean_resource(repeats *repeats, Sp__Profiles__ResourceProfiles *resource)
 {
     size_t kept = 0, before = resource->n_scope_profiles;

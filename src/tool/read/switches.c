@@ -10,24 +10,24 @@
 
 enum { SLOTS_MAX = 1 << 16, NO_CONTEXT = -1 };
 
-/* What is known of a slot's records so far. */
+/* What is known of a slot from its records so far. base and known may be NO_CONTEXT. */
 typedef struct slot_state {
-    ptrdiff_t thread; /* an index of threads; -1: none has begun */
-    uint64_t last_ns; /* of the last record */
-    uint64_t known_until_ns;
-    uint64_t start_ns; /* of the interval that is open */
-    bool is_listed;    /* by the block that is read */
+    ptrdiff_t thread;        /* an index into threads; -1: no thread, or it has exited */
+    uint64_t last_ns;        /* the time of the last record */
+    uint64_t known_until_ns; /* all records up to this time were read, or lost */
+    uint64_t start_ns;       /* of the open interval, as are state and context */
+    bool is_listed;          /* in the COMPLETE block that is being read */
     sp_switch_state state;
     uint32_t context;
-    int64_t base;                   /* number of a context, or NO_CONTEXT */
-    int64_t known[SP_SWITCH_KNOWN]; /* numbers of contexts, or NO_CONTEXT */
+    int64_t base;                   /* the last context, whose trace a SPAN record continues */
+    int64_t known[SP_SWITCH_KNOWN]; /* by the number in the file: an index into contexts */
 } slot_state;
 
 typedef struct reader {
     sp_switches *out;
-    uint64_t told_lost; /* by LOST records */
+    uint64_t told_lost; /* the sum of the LOST records */
     uint8_t record_words[SP_SWITCH_KINDS_MAX];
-    uint32_t slot_end; /* no slot from here on was seen */
+    uint32_t slot_end; /* the largest slot number so far, plus 1 */
     slot_state *slots[SLOTS_MAX];
 } reader;
 
@@ -43,7 +43,7 @@ static uint64_t word_at(const uint8_t *data, size_t number)
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-enum { FIRST_CAPACITY = 16 }; /* of the arrays here */
+enum { FIRST_CAPACITY = 16 }; /* of each array */
 
 static sp_switch_thread *thread_of(reader *r, const slot_state *slot)
 {
@@ -65,8 +65,8 @@ static bool add_interval(sp_switch_thread *thread, const sp_switch_interval *int
     return true;
 }
 
-/* End the open interval at END_NS, and begin one with STATE. UNKNOWN: the state of the open one was
- * not certain. */
+/* End the open interval at END_NS, and begin one with STATE and CONTEXT. UNKNOWN: the state of the
+ * interval that ends is not certain, so SP_SWITCH_STATE_UNKNOWN is stored for it. */
 static bool turn(reader *r, slot_state *slot, uint64_t end_ns, bool unknown, sp_switch_state state,
                  uint32_t context)
 {
@@ -95,7 +95,7 @@ static void set_name(sp_switch_thread *thread, const uint8_t *words)
     thread->name[16] = 0;
 }
 
-/* Nothing more comes of the thread in SLOT. */
+/* All records of the thread in SLOT were read: end its last interval. */
 static bool end_thread(reader *r, slot_state *slot)
 {
     uint64_t until = slot->known_until_ns > slot->last_ns ? slot->known_until_ns : slot->last_ns;
@@ -128,7 +128,8 @@ static const char *begin_thread(reader *r, slot_state *slot, const uint8_t *reco
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-/* The context of a SPAN or a CONTEXT record, as a number of contexts. */
+/* Put the context of a SPAN or a CONTEXT record into contexts; *NUMBER is its index. Returns NULL,
+ * or what is wrong. */
 static const char *read_context(reader *r, const slot_state *slot, const uint8_t *record,
                                 uint64_t header, uint32_t *number)
 {
@@ -236,7 +237,7 @@ static const char *advance(slot_state *slot, const uint8_t *record, uint64_t hea
     return NULL;
 }
 
-/* RECORD is whole. Kinds that this version does not know tell the time, and nothing else. */
+/* Read RECORD, which is whole. Of a kind that this version does not know, only the time is used. */
 static const char *read_record(reader *r, slot_state *slot, const uint8_t *record)
 {
     uint64_t header = word_at(record, 0);
@@ -247,7 +248,7 @@ static const char *read_record(reader *r, slot_state *slot, const uint8_t *recor
     if (wrong)
         return wrong;
     if (kind == SP_SWITCH_LOST)
-        return read_lost(r, slot, record); /* also in front of a BEGIN */
+        return read_lost(r, slot, record); /* needs no BEGIN before it */
     if (kind == SP_SWITCH_TIME || kind >= SP_SWITCH_KINDS_END)
         return NULL;
     if (slot->thread < 0)
@@ -324,7 +325,7 @@ static const char *read_complete(reader *r, const uint8_t *data, size_t length)
     return NULL;
 }
 
-/* Blocks of other types are passed over. */
+/* Read all blocks. Blocks of types that this version does not know are skipped. */
 static const char *read_blocks(reader *r, const uint8_t *data, size_t length)
 {
     sp_switches *out = r->out;
@@ -427,7 +428,7 @@ void sp_switches_deinit(sp_switches *switches)
 
 /* --- looking up ------------------------------------------------------------------------------- */
 
-/* The last thread called TID that began at TIME_NS or before. */
+/* The last thread with the id TID that began at TIME_NS or before. */
 static const sp_switch_thread *find_thread(const sp_switches *switches, int64_t tid,
                                            uint64_t time_ns)
 {

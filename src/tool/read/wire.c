@@ -10,9 +10,9 @@ typedef struct look_state {
     sp_wire_report report;
 } look_state;
 
-/* The single messages of one message, a bit each. */
+/* Which fields of one message that hold a single message were seen: a bit for each. */
 typedef struct seen_fields {
-    size_t start; /* of the message around them */
+    size_t start; /* of the message that has the fields */
     uint64_t once, twice;
 } seen_fields;
 
@@ -75,7 +75,7 @@ static bool look_bytes(look_state *state, const ProtobufCFieldDescriptor *field,
     if (!take_varint(state, end, &length))
         return false;
     if (!field || field->type != PROTOBUF_C_TYPE_MESSAGE) {
-        /* packed numbers grow from a byte to at most eight */
+        /* a packed number of one byte takes up to eight bytes in memory */
         state->report.memory_bytes +=
             length * (field && sp_wire_type_of(field->type) != SP_WIRE_BYTES ? 8 : 1) + 16;
         return skip_bytes(state, end, length);
@@ -86,7 +86,8 @@ static bool look_bytes(look_state *state, const ProtobufCFieldDescriptor *field,
     return look_message(state, field->descriptor, state->position + length, depth + 1);
 }
 
-/* A single message in several parts is copied before it is read. */
+/* Count the memory for a single message that comes in several parts: the reader copies its parts,
+ * at most BYTES, before it reads them. */
 static void note_parts(look_state *state, const ProtobufCMessageDescriptor *type,
                        const ProtobufCFieldDescriptor *field, uint64_t bytes, seen_fields *seen)
 {
@@ -117,7 +118,8 @@ static bool look_field(look_state *state, const ProtobufCMessageDescriptor *type
     *(field ? &state->report.fields : &state->report.unknown) += 1;
     note_parts(state, type, field, (end < state->length ? end : state->length) - seen->start, seen);
     if (!field)
-        state->report.memory_bytes += 64; /* protobuf-c keeps it, too, in a block of its own */
+        state->report.memory_bytes +=
+            64; /* protobuf-c keeps an unknown field, in a block of its own */
     if (depth == 0)
         state->report.top_level_set |= number < 32 ? UINT32_C(1) << number : 1;
     switch (tag & 7) {
@@ -140,7 +142,7 @@ static bool look_message(look_state *state, const ProtobufCMessageDescriptor *ty
     if (depth >= SP_OTLP_MAX_DEPTH)
         return stop(state, SP_WIRE_BAD, state->position, "messages are nested too deep");
     state->report.memory_bytes +=
-        type->sizeof_message + 24; /* malloc's share and the pointer to it */
+        type->sizeof_message + 24; /* malloc's overhead and the pointer to the message */
     seen_fields seen = {.start = state->position};
     while (state->position < end &&
            !(end == SP_WIRE_TO_THE_END && state->position == state->length))

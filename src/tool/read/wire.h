@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking at protobuf bytes without unpacking them: whether they are a message of some type, and if
- * not, where they stop being one. protobuf-c's own unpack only fails. */
+/* Checks protobuf bytes without unpacking them: are they a message of a given type, and if not,
+ * where is the mistake? protobuf-c's own unpack only fails. */
 #ifndef SP_TOOL_READ_WIRE_H
 #define SP_TOOL_READ_WIRE_H
 
@@ -9,35 +9,35 @@
 
 typedef enum sp_wire_result {
     SP_WIRE_FINE = 0,
-    SP_WIRE_CUT = 1, /* good as far as it goes, but the data ends before the message does */
+    SP_WIRE_CUT = 1, /* no mistake, but the data ends before the end of the message */
     SP_WIRE_BAD = 2,
 } sp_wire_result;
 
 typedef struct sp_wire_report {
     sp_wire_result result;
-    size_t position;        /* where it became cut or bad */
+    size_t position;        /* of the first mistake, or where the data is cut */
     const char *problem;    /* what is bad; static */
-    uint64_t fields;        /* known ones seen */
-    uint64_t unknown;       /* unknown ones seen, on any level */
-    uint32_t top_level_set; /* bit n: field number n (up to 31) is there, known or not; bit 0: any
-                               above 31 */
-    bool in_parts;          /* a single message of the top level comes several times */
-    uint64_t memory_bytes;  /* about what the unpacked message will take */
+    uint64_t fields;        /* how many known fields there are, on all levels */
+    uint64_t unknown;       /* how many unknown fields there are, on all levels */
+    uint32_t top_level_set; /* bit n: field number n (1 to 31) is there, known or not; bit 0: a
+                               field number above 31 is there */
+    bool in_parts;          /* a top-level field that holds one message is there several times */
+    uint64_t memory_bytes;  /* an estimate of what the unpacked message takes */
 } sp_wire_report;
 
-/* The end of a message whose own length nothing tells. */
+/* The END of a message that has no length: it ends where the data ends. */
 #define SP_WIRE_TO_THE_END UINT64_MAX
 
-/* Look at bytes [START, END) of DATA, of which only those below LENGTH exist (END may lie beyond),
- * as a message of TYPE. */
+/* Check bytes [START, END) of DATA as a message of TYPE. DATA has LENGTH bytes; if END is larger,
+ * the message is cut. */
 sp_wire_report sp_wire_look(const ProtobufCMessageDescriptor *type, const uint8_t *data,
                             size_t start, uint64_t end, size_t length);
 
-/* The varint at DATA[*POSITION], and *POSITION behind it. False when it is cut (*POSITION is LENGTH
- * then) or longer than 10 bytes. */
+/* Read the varint at DATA[*POSITION] into *OUT and move *POSITION to the byte after it. Returns
+ * false when the varint is cut (then *POSITION is LENGTH) or longer than 10 bytes. */
 bool sp_wire_varint_long(const uint8_t *data, size_t length, size_t *position, uint64_t *out);
 
-/* Most varints are of one byte. */
+/* The same, fast for a varint of one byte, as most are. */
 static inline bool sp_wire_varint(const uint8_t *data, size_t length, size_t *position,
                                   uint64_t *out)
 {
@@ -49,7 +49,7 @@ static inline bool sp_wire_varint(const uint8_t *data, size_t length, size_t *po
 
 /* Wire types. */
 enum { SP_WIRE_VARINT = 0, SP_WIRE_64 = 1, SP_WIRE_BYTES = 2, SP_WIRE_32 = 5 };
-/* The largest number that a field may have. */
+/* The largest field number of protobuf. */
 #define SP_WIRE_LAST_FIELD 536870911
 
 /* The wire type of a value of TYPE that is not packed. */
@@ -77,7 +77,8 @@ static inline bool sp_wire_fits(const ProtobufCFieldDescriptor *field, unsigned 
                                 field->label == PROTOBUF_C_LABEL_REPEATED);
 }
 
-/* Most types of ours number their fields from 1 without a gap. NULL: TYPE does not have it. */
+/* The field NUMBER of TYPE; NULL: there is none. Most of our types number their fields from 1
+ * without a gap, so the field is first looked for at that index. */
 static inline const ProtobufCFieldDescriptor *sp_wire_field(const ProtobufCMessageDescriptor *type,
                                                             uint32_t number)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message with lists of messages or texts is read in two passes: the first counts the elements of
- * each list, the second fills them. Other messages, which are most of a recording, are read in one
- * pass. */
+/* A message with lists of messages, texts or bytes is read in two passes: the first counts the
+ * elements of each list, the second fills the lists. Other messages, which are most of a recording,
+ * are read in one pass. */
 #include "tool/read/wire_read.h"
 
 #include <string.h>
@@ -9,34 +9,35 @@
 #include "tool/read/wire.h"
 #include "wire/json.h"
 
-enum { MOST_FIELDS = 64 }; /* of a type of ours; golden/wire_read compares all types */
+/* No type of ours has more fields. The test golden/wire_read reads messages of all types. */
+enum { MOST_FIELDS = 64 };
 
 typedef struct wire_reader {
     sp_arena *memory;
     unsigned depth;      /* of the message that is being read */
-    bool allows_unknown; /* fields that the type does not know */
+    bool allows_unknown; /* accept fields that the type does not know */
     bool always_counts;  /* read all messages in two passes */
-    bool needs_counts;   /* a message cannot be read in one pass */
-    bool is_odd;         /* the bytes are no message of the type, or have fields that it does not
-                            know and are not allowed */
+    bool needs_counts;   /* found a message that cannot be read in one pass */
+    bool is_odd;         /* the bytes are no message of the type, or have unknown fields that
+                            allows_unknown does not accept */
 } wire_reader;
 
-/* One field as it stands in the bytes. */
+/* One field of the bytes. */
 typedef struct wire_field {
     const ProtobufCFieldDescriptor *field; /* NULL: the type does not know it */
     uint32_t number;
     unsigned wire_type;
-    const uint8_t *raw; /* behind the tag, RAW_LENGTH bytes */
+    const uint8_t *raw; /* everything after the tag: raw_length bytes */
     size_t raw_length;
-    uint64_t value;       /* of a number */
-    const uint8_t *bytes; /* of WIRE_BYTES: LENGTH of them */
+    uint64_t value;       /* of a number that is not packed */
+    const uint8_t *bytes; /* the content of SP_WIRE_BYTES: LENGTH bytes */
     size_t length;
 } wire_field;
 
-/* What one message has of each field. */
+/* How many values one message has of each field. */
 typedef struct field_counts {
     size_t known[MOST_FIELDS];
-    bool is_split[MOST_FIELDS]; /* a single message in several parts */
+    bool is_split[MOST_FIELDS]; /* the field is a single message in several parts */
     size_t unknown;
 } field_counts;
 
@@ -90,7 +91,8 @@ static bool take_field(const wire_reader *reader, const ProtobufCMessageDescript
     return is_allowed && take_value(out, data, length, position);
 }
 
-/* The field at *POSITION. False at the end, and when the bytes are odd. */
+/* Read the field at *POSITION into OUT and move *POSITION to the next one. Returns false at the
+ * end, and when there is no valid field, with is_odd set. */
 static inline bool next_field(wire_reader *reader, const ProtobufCMessageDescriptor *type,
                               const uint8_t *data, size_t length, size_t *position, wire_field *out)
 {
@@ -104,7 +106,7 @@ static inline bool next_field(wire_reader *reader, const ProtobufCMessageDescrip
 
 /* ---- counting ---- */
 
-/* The bytes of a packed value of TYPE; 0: it is a varint. */
+/* How many bytes a packed value of TYPE has; 0: it is a varint. */
 static unsigned packed_width(ProtobufCType type)
 {
     switch (type) {
@@ -241,7 +243,7 @@ static void put_packed(const wire_field *at, unsigned char *values, size_t *coun
 
 /* ---- messages ---- */
 
-/* One more value of a list, which has room for it. */
+/* Append what AT holds, one value or packed values, to its list. The list has room. */
 static bool put_element(wire_reader *reader, const wire_field *at, ProtobufCMessage *message)
 {
     unsigned char *values = *(unsigned char **)member_at(message, at->field->offset);
@@ -259,8 +261,9 @@ static bool excludes(const ProtobufCFieldDescriptor *a, const ProtobufCFieldDesc
            a->quantifier_offset == b->quantifier_offset;
 }
 
-/* By protobuf's rules a message that comes in several parts is the concatenation of their bytes. A
- * member of a oneof starts anew after another member. */
+/* Let AT hold all parts of its message, joined: by protobuf's rules a message that comes in several
+ * parts is the concatenation of their bytes. For a member of a oneof, only the parts after the last
+ * other member of the oneof count. */
 static bool join_parts(wire_reader *reader, const ProtobufCMessageDescriptor *type,
                        const uint8_t *data, size_t length, wire_field *at)
 {
@@ -324,8 +327,8 @@ static bool put_field(wire_reader *reader, const wire_field *at, ProtobufCMessag
                                                          : put_single(reader, at, message);
 }
 
-/* A single message that comes in parts is read with its last one. *IS_PART: this is not the last.
- * Counts down what COUNTS has. */
+/* A single message that comes in several parts is read at its last part. *IS_PART: AT is an earlier
+ * part, to be skipped. Subtracts AT from the parts that COUNTS has left. */
 static bool take_part(wire_reader *reader, const ProtobufCMessageDescriptor *type,
                       const uint8_t *data, size_t length, field_counts *counts, wire_field *at,
                       bool *is_part)
@@ -364,7 +367,7 @@ static ProtobufCMessage *new_message(wire_reader *reader, const ProtobufCMessage
     return message;
 }
 
-/* The message, with a look ahead at all its fields. */
+/* Read a message in two passes. */
 static ProtobufCMessage *read_counted(wire_reader *reader, const ProtobufCMessageDescriptor *type,
                                       const uint8_t *data, size_t length)
 {
@@ -386,7 +389,7 @@ static bool is_plain(const ProtobufCMessageDescriptor *type)
     return true;
 }
 
-/* Whether AT is a single message of which MESSAGE has a part already. */
+/* Whether AT is a further part of a single message that MESSAGE already has a part of. */
 static bool is_second_part(const wire_field *at, ProtobufCMessage *message)
 {
     if (at->field->type != PROTOBUF_C_TYPE_MESSAGE)
@@ -396,7 +399,7 @@ static bool is_second_part(const wire_field *at, ProtobufCMessage *message)
     return *(ProtobufCMessage **)member_at(message, at->field->offset) != NULL;
 }
 
-/* A list that is packed and in one piece. */
+/* Store a list, all of which is packed in AT. */
 static bool put_whole_list(wire_reader *reader, const wire_field *at, ProtobufCMessage *message)
 {
     void **list = member_at(message, at->field->offset);
@@ -410,8 +413,8 @@ static bool put_whole_list(wire_reader *reader, const wire_field *at, ProtobufCM
     return *list != NULL;
 }
 
-/* Whether one pass is too little: the field is unknown, a list's elements are not together, or a
- * message comes in several parts. */
+/* Whether MESSAGE needs two passes because of AT: the field is unknown, a list's values are not
+ * packed in one field, or a message comes in several parts. */
 static bool needs_two_passes(const wire_field *at, ProtobufCMessage *message)
 {
     if (!at->field)
@@ -456,8 +459,9 @@ static ProtobufCMessage *read_message(wire_reader *reader, const ProtobufCMessag
     return message;
 }
 
-/* When one message needs two passes, all are read again: were it only that message, a message in
- * several parts on each level would be read 2^depth times. */
+/* When one message needs two passes, everything is read again in two passes. If each such message
+ * were read again by itself, messages in several parts on each level would be read 2^depth times.
+ */
 static ProtobufCMessage *read_all(wire_reader *reader, const ProtobufCMessageDescriptor *type,
                                   const uint8_t *data, size_t length)
 {

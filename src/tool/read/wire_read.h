@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf bytes to protobuf-c messages in an arena. protobuf-c's own unpack asks malloc for each
- * element, which took a third of the time that a large recording needs; the messages are the
- * same. */
+/* Unpacks protobuf bytes into protobuf-c messages in an arena. protobuf-c's own unpack makes the
+ * same messages, but calls malloc for each element. That took a third of the time that a large
+ * recording needs. */
 #ifndef SP_TOOL_READ_WIRE_READ_H
 #define SP_TOOL_READ_WIRE_READ_H
 
@@ -10,15 +10,15 @@
 
 #include "core/arena.h"
 
-/* The LENGTH bytes at DATA, which sp_wire_look found to be fine (wire.h), as a message of TYPE in
- * MEMORY; they may go away afterwards. Fields that the type does not know are kept as protobuf-c
- * keeps them. NULL when memory is short. Threads: one for each MEMORY. */
+/* Unpack the LENGTH bytes at DATA, for which sp_wire_look gave SP_WIRE_FINE (wire.h), as a message
+ * of TYPE in MEMORY. DATA is copied. Fields that the type does not know are kept, as protobuf-c
+ * keeps them. NULL when memory is short. Threads: one at a time for each MEMORY. */
 ProtobufCMessage *sp_wire_read(sp_arena *memory, const ProtobufCMessageDescriptor *type,
                                const uint8_t *data, size_t length);
 
-/* The same for bytes that sp_wire_look has not looked at. False when they are not a message of
- * TYPE, or have fields that TYPE does not know: sp_wire_look says which. True: *OUT is the message,
- * or NULL when memory is short. */
+/* The same for bytes that sp_wire_look has not checked. Returns false when the bytes are not a
+ * message of TYPE, or have fields that TYPE does not know; sp_wire_look can then find out which.
+ * Else *OUT is the message, or NULL when memory is short. */
 bool sp_wire_try_read(sp_arena *memory, const ProtobufCMessageDescriptor *type, const uint8_t *data,
                       size_t length, ProtobufCMessage **out);
 
