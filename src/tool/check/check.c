@@ -11,7 +11,7 @@
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
 
-/* A broken writer may break one rule a million times: more lines than this help no reader. */
+/* A wrong program may break one rule a million times. More lines than this do not help the user. */
 enum { MAX_LINES = 1000 };
 
 sp_place sp_place_of(const char *format, ...)
@@ -78,7 +78,7 @@ uint32_t sp_checker_find_span(const sp_checker *checker, const ProtobufCBinaryDa
     return sp_intern_find(&checker->span_ids, key, sizeof key);
 }
 
-/* Traces first: the links of profiles are looked up among their spans. */
+/* Traces come first, because the links of profiles are looked up among the spans of traces. */
 static void check_documents(sp_checker *checker)
 {
     for (int signal = SP_SIGNAL_TRACES; signal <= SP_SIGNAL_PROFILES; signal++) {

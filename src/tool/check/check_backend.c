@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What particular receivers ask for beyond the specification (docs/formats/check.md says where each
- * rule comes from). */
+/* Rules of single receivers that the specification does not have. docs/formats/check.md says where
+ * each rule comes from. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static void check_service(sp_checker *checker, const Sp__Resource__Resource *res
                            "has no service.name, by which traces and profiles find each other");
 }
 
-/* References in resources arrive as empty keys and values at receivers of today. */
+/* Today's receivers do not resolve references in resources: they get empty keys and values. */
 static void check_inline(sp_checker *checker, const Sp__Resource__Resource *resource,
                          const sp_place *place)
 {
@@ -91,8 +91,8 @@ static void check_pyroscope_profile(sp_checker *checker, const Sp__Profiles__Pro
     check_pyroscope_samples(checker, profile, place);
 }
 
-/* Grafana's view finds the profile of a span by this attribute, which has to be the id that samples
- * are linked to. */
+/* Grafana finds the profile of a span by the span's attribute pyroscope.profile.id, which has to be
+ * the id of the span that samples are linked to. */
 static void check_profile_id(sp_checker *checker,
                              const Sp__Profiles__ProfilesDictionary *dictionary)
 {

@@ -5,7 +5,7 @@
 #include "core/utf8.h"
 #include "tool/check/check.h"
 
-/* ---- UTF-8, by the descriptors, so that no string is forgotten ---- */
+/* ---- UTF-8: the descriptors of the messages list all strings ---- */
 
 static const void *member_at(const ProtobufCMessage *message, unsigned offset)
 {
@@ -30,7 +30,7 @@ static void check_repeated(sp_checker *checker, const ProtobufCMessage *message,
     void *const *items = *(void *const *const *)member_at(message, field->offset);
     for (size_t i = 0; i < count; i++) {
         if (field->type == PROTOBUF_C_TYPE_STRING && sp_utf8_valid(items[i], strlen(items[i])))
-            continue; /* the common case, without a place */
+            continue; /* fast: in most cases no text for the place is needed */
         sp_place item =
             sp_place_of("%s%s%s[%zu]", place->text, *place->text ? "." : "", field->name, i);
         if (field->type == PROTOBUF_C_TYPE_STRING)
@@ -98,7 +98,7 @@ static void check_value(sp_checker *checker, sp_tables *tables, const Sp__Common
     }
 }
 
-/* The key's text; NULL when it leads nowhere, which is said. */
+/* The key's text, "" when there is none, or NULL when the reference is wrong, which is reported. */
 static const char *check_key(sp_checker *checker, sp_tables *tables,
                              const Sp__Common__KeyValue *attribute, const sp_place *place)
 {
@@ -134,7 +134,7 @@ void sp_check_attributes(sp_checker *checker, sp_tables *tables, Sp__Common__Key
             sp_check_violation(checker, "attribute-unique", &own,
                                "has the key %.100s, which stands in the list already", key);
     }
-    /* after the keys, because a nested list uses the same scratch table */
+    /* After all keys, because the check of a nested list clears checker->keys. */
     for (size_t i = 0; i < count; i++) {
         sp_place own = sp_place_of("%s.attributes[%zu]", place->text, i);
         check_value(checker, tables, list[i]->value, &own);

@@ -18,7 +18,7 @@ bool sp_tables_use(sp_tables *tables, sp_table table, int32_t index, const sp_pl
         tables->used[table][index] = true;
         return true;
     }
-    /* 0 means none; that entry 0 is missing is said once, for the table */
+    /* Index 0 means none. A missing entry 0 is reported once, for the table. */
     if (index != 0)
         sp_check_violation(tables->checker, "index-range", place,
                            "leads to %s[%" PRId32 "], which has %zu entries", sp_table_names[table],
@@ -138,7 +138,7 @@ static void check_attribute(sp_tables *tables, const Sp__Profiles__KeyValueAndUn
     sp_tables_use(tables, SP_TABLE_STRING, attribute->unit_strindex, place);
     if (attribute->key_strindex == 0)
         sp_check_violation(tables->checker, "attribute-key", place, "has no key");
-    as_list_item.key = (char *)"key"; /* its own was checked just now; what is left is the value */
+    as_list_item.key = (char *)"key"; /* any text: the real key was just checked */
     as_list_item.value = attribute->value;
     sp_check_attributes(tables->checker, tables, list, 1, place);
     sp_check_wait(tables, attribute, place);
@@ -187,7 +187,8 @@ static bool all_zero(const ProtobufCBinaryData *id)
     return true;
 }
 
-/* Link 0 has two legal forms: the empty message, and ids of full length that are all zero. */
+/* Whether ENTRY is a zero value. A link has two forms of it: the empty message, and ids of full
+ * length that are all zero. */
 static bool is_zero_entry(sp_table table, const void *entry)
 {
     if (table == SP_TABLE_STRING)
@@ -210,8 +211,8 @@ static void check_zero_entry(sp_tables *tables, sp_table table)
                            "is not the zero value, which index 0 stands for");
 }
 
-/* Entries are compared by their bytes: a difference below, in what they refer to, is found in that
- * table. */
+/* Entries are compared by their bytes, so two entries that refer to equal entries of another table
+ * are not equal here. Those equal entries are found in the check of the other table. */
 static void check_duplicates(sp_tables *tables, sp_table table)
 {
     sp_intern seen = {0};

@@ -7,7 +7,7 @@
 #include "tool/check/check.h"
 #include "tool/model/model.h"
 
-/* What a sample holds; one shape for all samples of a profile. */
+/* What a sample has. All samples of a profile have to have the same. */
 typedef enum sample_shape {
     SHAPE_NOTHING = 0,
     SHAPE_VALUES = 1,
@@ -58,7 +58,7 @@ static int compare_indices(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Stack, link, and the set of attributes. */
+/* Check that no earlier sample, in SEEN, has the same stack, link and set of attributes. */
 static void check_identity(sp_checker *checker, sp_intern *seen, const Sp__Profiles__Sample *sample,
                            const sp_place *place)
 {
@@ -96,7 +96,7 @@ static void check_link_time(sp_checker *checker, const Sp__Profiles__Profile *pr
                          "is linked to a span that does not overlap the profile's time");
 }
 
-/* Whether PROFILE is a snapshot: its blocks may belong to spans that ended long ago. */
+/* Whether PROFILE is a snapshot of live blocks, which may belong to spans that ended long ago. */
 static bool is_snapshot(const sp_tables *tables, const Sp__Profiles__Profile *profile)
 {
     const Sp__Profiles__ProfilesDictionary *d = tables->dictionary;
@@ -187,8 +187,8 @@ static void check_resource(sp_tables *tables, const Sp__Profiles__ResourceProfil
     }
 }
 
-/* Spans may still run when the program ends, so a link to a span that is not there is only a
- * warning. */
+/* A link to a span that is not in the files is only a warning, because a span that still runs when
+ * the program ends is not written. */
 static void check_links(sp_tables *tables)
 {
     if (tables->checker->span_ids.count == 0)

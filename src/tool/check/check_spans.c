@@ -45,7 +45,7 @@ static void check_fields(sp_checker *checker, const Sp__Trace__Span *span, const
                            (int)span->status->code);
 }
 
-/* Keep SPAN for the links of profiles. */
+/* Keep SPAN, so that the links of profiles can be checked. */
 static void keep_span(sp_checker *checker, const Sp__Trace__Span *span, const sp_place *place)
 {
     uint8_t key[24];
@@ -70,7 +70,8 @@ static void keep_span(sp_checker *checker, const Sp__Trace__Span *span, const sp
     checker->spans[number] = (sp_checked_span){span};
 }
 
-/* A link with attributes may lead to nothing that has ids (trace/api.md, "Link"). */
+/* Whether ID is allowed in LINK. A link with attributes needs no ids (OpenTelemetry's
+ * trace/api.md, "Link"). */
 static bool is_good_in(const Sp__Trace__Span__Link *link, const ProtobufCBinaryData *id,
                        size_t count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules for profiles of wall time, which the specification leaves open: docs/formats/files.md says
- * what they hold. */
+/* Rules for profiles of wall time. The specification does not define them; docs/formats/profiles.md
+ * does, and docs/formats/files.md says how they are read. */
 #include <inttypes.h>
 #include <string.h>
 
