@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flamegraphs of a comparison: widths are those of one side, colours tell what changed. */
+/* The flamegraphs of a comparison: the widths show one side, the colours show what changed. */
 #include <stdio.h>
 
 #include "tool/draw/diff.h"

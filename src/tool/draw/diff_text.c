@@ -11,7 +11,7 @@ enum { NUMBERS_COLUMNS = 58, UNSURE_ROWS = 5 };
 
 const char *const sp_compare_by_names[] = {"samples", "spans", "time", NULL};
 
-/* Whose hundredths the table has. */
+/* What the percentages of the table refer to. */
 const char *const sp_compare_wholes[] = {
     "in % of all samples of its side",
     "of a request, in % of what one takes in A",
@@ -22,7 +22,7 @@ typedef struct writer {
     sp_buffer *out;
     const sp_diff_answer *answer;
     const sp_terminal *terminal;
-    size_t rows; /* still allowed */
+    size_t rows; /* how many more are allowed */
 } writer;
 
 static void write_fitting(writer *to, const char *text, unsigned columns)
@@ -76,7 +76,7 @@ static void write_side(writer *to, char letter, const sp_diff_side *side,
     sp_buffer_add_char(to->out, '\n');
 }
 
-/* "+1.2", or "?" when too few samples tell it. */
+/* "+1.2", or "?" when there are too few samples. */
 static void write_number(writer *to, double value, const char *form)
 {
     char text[32] = "?";
@@ -103,7 +103,7 @@ static void write_row(writer *to, const sp_function_change *item)
     write_fitting(to, item->name, to->terminal->columns - NUMBERS_COLUMNS);
 }
 
-/* The moves in one direction. */
+/* Write the functions that moved in one direction. */
 static void write_moves(writer *to, bool grew, const char *title)
 {
     const sp_comparison *comparison = to->answer->comparison;
@@ -121,7 +121,7 @@ static void write_moves(writer *to, bool grew, const char *title)
     }
 }
 
-/* What comes next, so that one sees what more samples would tell. */
+/* Write the first functions that did not move: more samples could show that they did. */
 static void write_unsure(writer *to)
 {
     const sp_comparison *comparison = to->answer->comparison;
@@ -146,7 +146,7 @@ static void write_line(writer *to, const char *text)
     sp_buffer_add_char(to->out, '\n');
 }
 
-/* What helps when nothing moved. */
+/* Advise the user when nothing moved. */
 static void write_advice(writer *to)
 {
     const sp_comparison *comparison = to->answer->comparison;

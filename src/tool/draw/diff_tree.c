@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flamegraphs of both sides of a comparison. Frames are compared by the path of names that
- * leads to them, as functions are by their names, and all at once: docs/design/diff.md. */
+/* The flamegraphs of both sides of a comparison. Two frames are compared when the paths of names
+ * from the root to them are equal. All frames are tested together (docs/design/diff.md). */
 #include <stdlib.h>
 
 #include "tool/draw/diff.h"
@@ -9,11 +9,11 @@ static const sp_function_sum nothing;
 
 /* ---- one side ---- */
 
-/* Only what is linked to a span. */
+/* Reduce the selection to samples that are linked to a span. */
 static bool leave_unlinked_out(sp_diff_tree *side)
 {
     sp_selection *selection = &side->selection;
-    size_t count = selection->model->links.count; /* with number 0, which is no span */
+    size_t count = selection->model->links.count; /* includes link 0, which means no span */
     side->links = malloc(count * sizeof *side->links);
     if (!side->links)
         return false;
@@ -44,7 +44,8 @@ typedef struct path_key {
     uint32_t parent, name;
 } path_key;
 
-/* Number n is node n + 1: the root has no key, and each node has one of its own. */
+/* Put the key of each node into PATHS, except for the root. No two nodes have the same key, so
+ * entry n is node n + 1. */
 static bool index_paths(sp_intern *paths, const sp_flame_tree *tree)
 {
     for (uint32_t i = 1; i < tree->count; i++) {
@@ -67,8 +68,8 @@ static uint32_t find_child(const sp_intern *paths, const sp_flame_tree *a, uint3
     return found == SP_INTERN_FAILED ? SP_MODEL_NONE : found + 1;
 }
 
-/* By node of B: that of A, or SP_MODEL_NONE. Parents come before their children. NULL when memory
- * is short. */
+/* For each node of B: the node of A with the same path, or SP_MODEL_NONE. Parents come before their
+ * children, so the node of the parent is already known. NULL when memory is short. */
 static uint32_t *find_twins(const sp_flame_tree *a, const sp_flame_tree *b)
 {
     sp_intern paths = {0};
@@ -85,8 +86,8 @@ static uint32_t *find_twins(const sp_flame_tree *a, const sp_flame_tree *b)
 
 /* ---- the questions ---- */
 
-/* Ask about each frame of B, and about those of A that B does not have. Sets IS_IN_B, by node of A.
- */
+/* Add a question for each frame of B, and for each frame of A that B does not have. Sets IS_IN_B,
+ * by node of A. */
 static bool ask_all(sp_questions *list, sp_diff_trees *trees, const sp_comparison *comparison,
                     const uint32_t *twins, bool *is_in_b)
 {
@@ -105,7 +106,7 @@ static bool ask_all(sp_questions *list, sp_diff_trees *trees, const sp_compariso
     return done;
 }
 
-/* A frame that both have is one question. */
+/* Copy the changes of frames that both sides have to A, and count the sure changes of B. */
 static void copy_to_a(sp_diff_trees *trees, const uint32_t *twins)
 {
     for (uint32_t i = 0; i < trees->b.tree.count; i++) {

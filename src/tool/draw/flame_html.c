@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data of the html page: one JSON object in a script element, and the page around it. The page
- * puts names into the document as text only, and the JSON holds no character that could end the
- * element. */
+/* The html page and its data, one JSON object in a script element. Names cannot become markup: the
+ * page adds names to the document only as text, and the JSON has no character that could end the
+ * script element. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "tool/text/escape.h"
 #include "tool/text/messages.h"
 
-/* Frames narrower than this share of the whole are left out, because no screen draws them; the page
- * says so. */
+/* Frames with a smaller share of the whole are left out, because they would not be visible. The
+ * page shows how many are left out. */
 #define MIN_SHARE_PERCENT 0.02
 
 typedef struct page_writer {
@@ -20,7 +20,7 @@ typedef struct page_writer {
     const sp_change *changes; /* by node, or NULL */
     uint64_t minimum;
     uint64_t left_out;
-    bool *is_named; /* by string of the tree's model: the page has a frame of this name */
+    bool *is_named; /* by string of the tree's model: the page has a frame with this name */
 } page_writer;
 
 static int add_json(const char *data, size_t length, void *buffer)
@@ -36,7 +36,7 @@ static void write_string(page_writer *writer, const char *text)
     json_decref(string);
 }
 
-/* Of 95 %, in hundredths; nothing where there are too few samples. */
+/* Write the 95 % interval of NODE, in percent; nothing when there are too few samples. */
 static void write_interval(page_writer *writer, const sp_flame_node *node)
 {
     double low, high;
@@ -44,7 +44,7 @@ static void write_interval(page_writer *writer, const sp_flame_node *node)
         sp_buffer_printf(&writer->json, ",\"l\":%.1f,\"h\":%.1f", low, high);
 }
 
-/* The class that most of the node is, for its colour. */
+/* Write the class that most of NODE's value belongs to; it gives the frame's colour. */
 static void write_where(page_writer *writer, const sp_flame_node *node)
 {
     const uint64_t *all = writer->tree->where_ns;
@@ -57,7 +57,7 @@ static void write_where(page_writer *writer, const sp_flame_node *node)
     sp_buffer_printf(&writer->json, ",\"w\":\"%s\"", sp_where_names[most]);
 }
 
-/* Of hundredths; null where it is not known. */
+/* Write a percentage; null when it is not known. */
 static void write_number(page_writer *writer, double value, const char *separator)
 {
     if (isfinite(value))
@@ -66,8 +66,8 @@ static void write_number(page_writer *writer, double value, const char *separato
         sp_buffer_printf(&writer->json, "%snull", separator);
 }
 
-/* [A, its interval, B, its interval, change, its interval for all at once, strength of the colour].
- */
+/* Write [A, low, high, B, low, high, change, low, high, strength of the colour]. The interval of
+ * the change holds for all frames at once. */
 static void write_change(page_writer *writer, const sp_flame_node *node)
 {
     if (!writer->changes)
@@ -84,8 +84,8 @@ static void write_change(page_writer *writer, const sp_flame_node *node)
     sp_buffer_add_char(&writer->json, ']');
 }
 
-/* {"n": name, "v": value, "s": self, "l": low, "h": high, "w": class, "d": change, "c":
- * [children]}; at most SP_FLAME_MAX_DEPTH deep. */
+/* Write {"n": name, "v": value, "s": self, "l": low, "h": high, "w": class, "d": change, "c":
+ * [children]}. Recurses at most SP_FLAME_MAX_DEPTH times. */
 static void write_node(page_writer *writer, const sp_flame_node *node, const char *name)
 {
     const sp_flame_tree *tree = writer->tree;
@@ -119,7 +119,7 @@ static void write_member(page_writer *writer, const char *key, const char *text)
     sp_buffer_add_char(&writer->json, ',');
 }
 
-/* The members that one graph has: of CPU time, or of wall time. */
+/* Write the members of the JSON object that describe one graph. */
 static void write_graph(page_writer *writer, const sp_flame_graph *graph,
                         const sp_flame_options *options)
 {
@@ -150,7 +150,7 @@ static void write_graph(page_writer *writer, const sp_flame_graph *graph,
                      tree->cut_frames ? SP_FLAME_MAX_DEPTH : 0);
 }
 
-/* [name, file, first line, last line, module] of each function whose place is known. */
+/* Write [name, file, first line, last line, module] for each function with a known place. */
 static void write_places(page_writer *writer)
 {
     const sp_model *model = writer->tree->selection->model;
@@ -172,7 +172,8 @@ static void write_places(page_writer *writer)
     sp_buffer_add_char(&writer->json, ']');
 }
 
-/* [name in the graph, short, folded, full] of each function that styles call differently. */
+/* Write [name in the graph, short, folded, full] for each function whose name depends on the
+ * style. */
 static void write_names(page_writer *writer)
 {
     const sp_model *model = writer->tree->selection->model;
@@ -197,8 +198,8 @@ static void write_names(page_writer *writer)
     sp_buffer_add_char(&writer->json, ']');
 }
 
-/* One graph, with places and names of its own: two may be of two models. False when memory is
- * short. */
+/* Write one graph with its own places and names, because two graphs may have two models. False when
+ * memory is short. */
 static bool write_whole_graph(page_writer *writer, const sp_flame_graph *graph,
                               const sp_flame_options *options)
 {
@@ -236,8 +237,8 @@ static void add_title_part(sp_buffer *out, const char *text)
     sp_buffer_deinit(&visible);
 }
 
-/* The page up to its data, with what it shows as the title, as the browser's tab and its history
- * have it: "GET /report – shop – flamegraph". */
+/* Write the page up to its data. The title, which the browser's tab and history show, says what the
+ * page shows: "GET /report – shop – flamegraph". */
 static void write_page_head(sp_buffer *out, const sp_flame_graph *graph)
 {
     static const char mark[] = "<title>";

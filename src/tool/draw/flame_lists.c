@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The forms of flame that list stacks: folded and json. */
+/* The forms of `flame` that list stacks: folded and json. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@
 
 /* ---- folded ---- */
 
-/* A semicolon parts frames and a newline ends the stack, so neither may stand in a name. */
+/* Add NAME without semicolons and newlines, because a semicolon separates frames and a newline ends
+ * the stack. */
 static void add_folded_name(sp_buffer *out, const char *name)
 {
     size_t start = out->length;
@@ -159,7 +160,7 @@ static json_t *stack_of(const sp_model *model, const sp_model_sample *sample)
 
 static const sp_model_sample *sorted_samples;
 
-/* By value, then as they lie in the files. */
+/* By value, then in the order of the files. */
 static int compare_samples(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -168,7 +169,8 @@ static int compare_samples(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* {"value", "share", "low", "high"}: hundredths; null for the last two where events are too few. */
+/* {"value", "share", "low", "high"}: the last three in percent; low and high are null when there
+ * are too few events. */
 static json_t *sum_json(const sp_functions *functions, const sp_function_sum *sum)
 {
     double low, high;
@@ -179,7 +181,7 @@ static json_t *sum_json(const sp_functions *functions, const sp_function_sum *su
                      is_told ? json_real(high) : json_null());
 }
 
-/* Each function of the selection, as they lie in the files. NULL when memory is short. */
+/* The functions of the selection, in the order of the files. NULL when memory is short. */
 static json_t *functions_json(const sp_selection *selection)
 {
     sp_functions functions;

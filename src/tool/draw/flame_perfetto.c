@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The form for Perfetto (docs/formats/answers.md): a trace of stack samples, each with its weight,
- * and the span it belongs to as its asynchronous context. Strings, frames, stacks and spans have
- * numbers, which the first packet that uses one explains. Field numbers are those of
- * perfetto_trace.proto. */
+/* The form for Perfetto (docs/formats/answers.md): a trace of stack samples. Each sample has its
+ * weight, and its span as the asynchronous context. Strings, frames, stacks and spans have ids; the
+ * first packet that uses an id defines it. Field numbers are those of perfetto_trace.proto. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +14,9 @@ enum { UNIT_COUNT = 9, THE_MAPPING = 1, THE_PATH = 1 };
 typedef struct writer {
     sp_buffer *out;
     const sp_selection *selection;
-    sp_buffer packet, interned, parts[2];   /* of nested messages */
-    bool *strings, *files, *stacks, *links; /* which are explained */
-    uint64_t first_ns;                      /* when the selected profiles began */
+    sp_buffer packet, interned, parts[2];   /* messages that are being written */
+    bool *strings, *files, *stacks, *links; /* which ids are already defined */
+    uint64_t first_ns;                      /* when the first profile of the type began */
 } writer;
 
 /* ---- protobuf ---- */
@@ -50,7 +49,7 @@ static void add_text(sp_buffer *out, unsigned field, const char *text)
     add_bytes(out, field, text, strlen(text));
 }
 
-/* MESSAGE is empty then. */
+/* Add MESSAGE as a field, and empty it. */
 static void add_message(sp_buffer *out, unsigned field, sp_buffer *message)
 {
     out->failed |= message->failed;
@@ -58,7 +57,7 @@ static void add_message(sp_buffer *out, unsigned field, sp_buffer *message)
     sp_buffer_clear(message);
 }
 
-/* ---- what has a number ---- */
+/* ---- what has an id ---- */
 
 static bool is_new(bool *told, uint32_t number)
 {
@@ -67,7 +66,7 @@ static bool is_new(bool *told, uint32_t number)
     return new;
 }
 
-/* An InternedString. */
+/* Write an InternedString. */
 static void explain_string(writer *w, unsigned field, uint64_t id, const char *text)
 {
     sp_buffer *string = &w->parts[0];
@@ -76,8 +75,8 @@ static void explain_string(writer *w, unsigned field, uint64_t id, const char *t
     add_message(&w->interned, field, string);
 }
 
-/* Each function is one frame. The number of its name is also its address, so that Perfetto keeps
- * the functions apart. */
+/* Each function is one frame. The id of its name is also its address, so that Perfetto does not
+ * merge functions. */
 static void explain_frame(writer *w, uint32_t name)
 {
     const sp_model *model = w->selection->model;
@@ -99,7 +98,7 @@ static void explain_frame(writer *w, uint32_t name)
     add_message(&w->interned, 6, frame);
 }
 
-/* Root first. */
+/* Define a stack, root first. */
 static void explain_stack(writer *w, uint32_t number)
 {
     const sp_intern_entry *entry = &w->selection->model->stacks.entries[number];
@@ -122,7 +121,7 @@ static const sp_model_span *span_of(const sp_model *model, uint32_t link)
     return span == SP_MODEL_NONE ? NULL : &model->spans[span];
 }
 
-/* The asynchronous context and the task context of a span. */
+/* Define the asynchronous context and the task context of a span. Link 0 has only the latter. */
 static void explain_link(writer *w, uint32_t number)
 {
     const sp_model_span *span = span_of(w->selection->model, number);
@@ -156,7 +155,7 @@ static uint64_t unit_of(const char *unit)
                                             : UNIT_COUNT;
 }
 
-/* What all samples have. */
+/* Write the first packet: what all samples have in common. */
 static void write_defaults(writer *w)
 {
     const sp_model_type *type = &w->selection->model->types[w->selection->type];
@@ -176,7 +175,8 @@ static void write_defaults(writer *w)
     end_packet(w);
 }
 
-/* Profiles keep sums: the time of a sample is the start of its span, or of the profiles. */
+/* Profiles have no times of single samples, only sums. So the time of a sample is the start of its
+ * span, or without a span the start of the first profile. */
 static void write_sample(writer *w, const sp_model_sample *sample)
 {
     const sp_model_span *span = span_of(w->selection->model, sample->link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far the shares of a tree's frames may be off, by chance. */
+/* The statistical errors of the shares of a tree's frames (docs/design/diff.md). */
 #include <stdlib.h>
 
 #include "tool/draw/flame.h"
@@ -8,10 +8,10 @@
 
 typedef struct summing {
     sp_flame_tree *tree;
-    double *values;   /* of each node in the cluster that is being added up */
-    uint32_t *listed; /* nodes that the cluster has */
-    uint32_t count;
-    double whole;
+    double *values;   /* by node: its value in the cluster that is being added up */
+    uint32_t *listed; /* the nodes that the cluster has */
+    uint32_t count;   /* of listed */
+    double whole;     /* the value of the cluster */
 } summing;
 
 static void add_path(void *context, uint32_t sample, double value)
@@ -39,8 +39,8 @@ static void end_cluster(void *context, double times)
     state->whole = 0;
 }
 
-/* Samples end at their last frame that is shown: what no form draws is not summed up. Parents stand
- * before their children. */
+/* Move the end of each sample to its last frame that is shown, because frames that are not drawn
+ * need no sums. Parents come before their children in the array. */
 static bool shorten_ends(sp_flame_tree *tree, double percent)
 {
     const sp_model *model = tree->selection->model;
@@ -58,7 +58,7 @@ static bool shorten_ends(sp_flame_tree *tree, double percent)
     return shown != NULL;
 }
 
-/* What each node waited for. */
+/* Sum up what each node waited for, by class. */
 static bool sum_where(sp_flame_tree *tree)
 {
     const sp_model *model = tree->selection->model;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flamegraph as a picture for documents: no script, nothing to load, the root on top. */
+/* The flamegraph as a picture for documents: without scripts and external files. The root is at the
+ * top. */
 #include <math.h>
 #include <stdio.h>
 
@@ -9,9 +10,9 @@
 
 enum { WIDTH = 1200, MARGIN = 10, ROW = 17, TEXT_ROW = 16, TITLE_COLUMNS = 150 };
 
-/* Of the font, whose characters are all as wide. */
+/* The width of each character of the monospace font. */
 static const double character_width = 6.7;
-/* Narrower frames are not drawn: no screen and no paper shows them. */
+/* Narrower frames are not drawn, because they would not be visible. */
 static const double least_width = 0.3;
 
 typedef struct svg_writer {
@@ -19,12 +20,12 @@ typedef struct svg_writer {
     const sp_flame_tree *tree;
     const sp_change *changes; /* by node, or NULL */
     const char *unit;
-    double scale; /* from values to widths */
-    double least;
-    double top;
+    double scale; /* the width of a value of 1 */
+    double least; /* the smallest width that is drawn */
+    double top;   /* of the root's frame */
 } svg_writer;
 
-/* XML has no U+FFFE and no U+FFFF. */
+/* Replace U+FFFE and U+FFFF, which XML does not allow. */
 static void replace_no_characters(sp_buffer *text)
 {
     for (size_t i = 0; i + 2 < text->length; i++)
@@ -32,7 +33,7 @@ static void replace_no_characters(sp_buffer *text)
             text->data[i + 2] = 0xbd; /* U+FFFD */
 }
 
-/* TEXT as the content of an element, in at most COLUMNS columns. */
+/* Write TEXT as the content of an element, in at most COLUMNS columns. */
 static void write_text(sp_buffer *out, const char *text, unsigned columns)
 {
     sp_buffer shown = SP_BUFFER_INIT(1 << 20), fitting = SP_BUFFER_INIT(1 << 20);
@@ -60,7 +61,8 @@ static void write_color(sp_buffer *out, const char *name, uint32_t depth)
 
 /* ---- changes ---- */
 
-/* The colours of changes of 0 and of 0.05 % can be told apart, and those of 5 % and of 20 %. */
+/* The square root lets small changes be visible, and 5 % and 20 % look different. A change that is
+ * sure has at least 0.15; one that may be chance is white. */
 double sp_flame_change_strength(const sp_change *change)
 {
     double strength = fmin(1, sqrt(fabs(change->change) / 20));
@@ -77,7 +79,7 @@ static void write_change_color(sp_buffer *out, bool is_more, double strength)
         sp_buffer_printf(out, "%.0f%s", 255 + (full[i] - 255) * strength, i < 2 ? "," : ")");
 }
 
-/* ", A 5.0 % (3.1–7.9)" */
+/* "A 5.0 % (3.1–7.9)", "A ?", or "A nothing". */
 static void write_side(sp_buffer *out, char side, double value, double low, double high)
 {
     sp_buffer_printf(out, "%c ", side);
@@ -122,7 +124,7 @@ static void write_title(svg_writer *writer, const sp_flame_node *node, const cha
     sp_buffer_add_string(writer->out, ")</title>");
 }
 
-/* White frames need an edge. */
+/* With changes a frame may be white, so frames get an edge. */
 static void write_fill(svg_writer *writer, const sp_flame_node *node, const char *name)
 {
     if (!writer->changes) {
@@ -153,7 +155,7 @@ static void write_frame(svg_writer *writer, const sp_flame_node *node, const cha
     sp_buffer_add_string(out, "</g>\n");
 }
 
-/* At most SP_FLAME_MAX_DEPTH deep. */
+/* Write NODE and its children. Recurses at most SP_FLAME_MAX_DEPTH times. */
 static void write_frames(svg_writer *writer, const sp_flame_node *node, const char *name, double x)
 {
     const sp_flame_tree *tree = writer->tree;
@@ -175,7 +177,7 @@ static uint32_t deepest_of(const sp_flame_tree *tree)
     return deepest;
 }
 
-/* Returns where the next line goes. */
+/* Write one line of text at Y. Returns Y of the next line. */
 static double write_line(sp_buffer *out, const char *text, const char *weight, double y)
 {
     if (!*text)
@@ -195,7 +197,7 @@ static double write_legend(sp_buffer *out, const sp_flame_legend *legend)
     return write_line(out, legend->confidence, " fill=\"#8a4b00\"", y);
 }
 
-/* What the colours of changes mean: seven squares with their words. */
+/* Explain the colours of changes: seven squares, each with its meaning. */
 static double write_key(sp_buffer *out, double y)
 {
     static const double steps[] = {-20, -5, -1, 0, 1, 5, 20};
@@ -216,7 +218,7 @@ static double write_key(sp_buffer *out, double y)
     return y + TEXT_ROW;
 }
 
-/* GRAPH from TOP on; returns where the next one begins. */
+/* Write GRAPH from TOP on. Returns where the next graph begins. */
 static double write_graph(sp_buffer *out, const sp_flame_graph *graph, double top,
                           double min_percent)
 {

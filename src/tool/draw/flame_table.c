@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of a selection by their own values, as a table. */
+/* The functions of a selection as a table, sorted by their self values. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ enum { ROWS = 40, NUMBER_COLUMNS = 60 };
 
 static const sp_functions *sorted_functions;
 
-/* By self, then by total, then as they lie in the files. */
+/* By self, then by total, then in the order of the files. */
 static int compare_functions(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -23,7 +23,7 @@ static int compare_functions(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* " 66.7%    48-81  ", or ? where there are too few samples. */
+/* " 66.7%    48-81  ", or "?" when there are too few samples. */
 static void write_share(sp_buffer *out, const sp_functions *functions, const sp_function_sum *sum)
 {
     double low, high;

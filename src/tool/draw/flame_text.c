@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flamegraph as text: a tree, the largest first. A frame that is all of its caller stands below
- * it without indentation, so that only branches cost width. */
+/* The flamegraph as text: a tree, with the largest frames first. The only child of a frame is not
+ * indented, so that only branches need width. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "tool/text/escape.h"
 
 enum { BAR_COLUMNS = 10, NUMBER_COLUMNS = 16, MIN_NAME_COLUMNS = 24 };
-/* A terminal that has less room shows no intervals. */
+/* Intervals are shown only in terminals of at least COLUMNS_FOR_INTERVALS columns. */
 enum { INTERVAL_COLUMNS = 9, COLUMNS_FOR_INTERVALS = 72 };
 
 typedef struct text_style {
@@ -25,10 +25,10 @@ typedef struct text_writer {
     const sp_flame_tree *tree;
     const sp_terminal *terminal;
     text_style style;
-    uint64_t minimum; /* smaller values are summed up */
+    uint64_t minimum; /* frames with smaller values are not shown one by one */
     bool *is_shown;   /* by node */
-    uint32_t cut;     /* frames that are not shown for the limit's sake alone */
-    bool folded;      /* a shown frame holds calls of a function by itself */
+    uint32_t cut;     /* frames that are large enough, but not shown because of the limit */
+    bool folded;      /* recursive calls were folded into a shown frame */
     char indent[3 * 4 * SP_FLAME_MAX_DEPTH + 1];
 } text_writer;
 
@@ -90,7 +90,7 @@ static void write_bar(text_writer *writer, double share)
         sp_buffer_add_char(writer->out, ' ');
 }
 
-/* A node's total share with its interval, or ? where there are too few samples. */
+/* Write the total share of NODE and its interval, or "?" when there are too few samples. */
 static void write_total(text_writer *writer, const sp_flame_node *node)
 {
     double low, high;
@@ -122,7 +122,7 @@ static void write_self(text_writer *writer, const sp_flame_node *node)
         sp_buffer_printf(writer->out, "%8s", "");
 }
 
-/* What is left of the indentation when names need the room: its end. */
+/* The end of INDENT that fits into ROOM columns, so that names have enough room. */
 static const char *fit_indent(const char *indent, unsigned room)
 {
     while (*indent && sp_text_columns(indent) > room) {
@@ -181,7 +181,8 @@ static void write_rest(text_writer *writer, uint64_t value, unsigned count, cons
 
 static void write_children(text_writer *writer, const sp_flame_node *node);
 
-/* NODE, and below it without indentation as long as there is one child and nothing left out. */
+/* Write NODE and what is below it. As long as a frame has one child, which is shown, the child is
+ * not indented. */
 static void write_chain(text_writer *writer, const sp_flame_node *node, const char *branch,
                         const char *continuation)
 {
@@ -198,7 +199,7 @@ static void write_chain(text_writer *writer, const sp_flame_node *node, const ch
     writer->indent[length] = 0;
 }
 
-/* Those that are large enough, then one line for the others. */
+/* Write the children of NODE that are shown, then one line for the others. */
 static void write_children(text_writer *writer, const sp_flame_node *node)
 {
     const sp_flame_node *nodes = writer->tree->nodes;
@@ -225,7 +226,7 @@ static void write_children(text_writer *writer, const sp_flame_node *node)
         write_rest(writer, rest, rest_count, style->corner);
 }
 
-/* TEXT in full: only frames are cut. A line ends before the word that does not fit. */
+/* Write TEXT, wrapped between words. Only frames are cut. */
 static void write_line(sp_buffer *out, const text_style *style, unsigned columns, const char *color,
                        const char *text)
 {
@@ -247,7 +248,7 @@ void sp_flame_text_legend(sp_buffer *out, const sp_selection *selection,
     sp_flame_legend_fill(&legend, selection, options->select.self);
     char *sign = strstr(legend.amount, "±");
     if (sign && !terminal->utf8)
-        memcpy(sign, "+-", 2); /* as long as the bytes of the other */
+        memcpy(sign, "+-", 2); /* "±" has two bytes in UTF-8 */
     write_line(out, &style, columns, style.bold, legend.subject);
     write_line(out, &style, columns, "", legend.details);
     write_line(out, &style, columns, "", legend.amount);
@@ -257,10 +258,10 @@ void sp_flame_text_legend(sp_buffer *out, const sp_selection *selection,
 
 /* ---- which frames ---- */
 
-/* qsort takes no argument of its own. */
+/* For compare_importance, because qsort passes no argument to it. */
 static const sp_flame_node *sorted_nodes;
 
-/* By value, then by depth, so that a frame comes after all frames that lead to it. */
+/* By value, then by depth, so that a node comes after its parent. */
 static int compare_importance(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -272,7 +273,8 @@ static int compare_importance(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Of those that are large enough the LIMIT largest, of equal ones those nearest to the root. */
+/* Choose the LIMIT largest frames of those that are large enough; 0: all. Of equal ones, those
+ * nearest to the root are chosen. */
 static bool choose_frames(text_writer *writer, uint64_t limit)
 {
     const sp_flame_tree *tree = writer->tree;
@@ -313,7 +315,7 @@ static void write_frames(text_writer *writer)
         write_children(writer, root);
 }
 
-/* What is not drawn, and how to see it. */
+/* Say what is not drawn, and how the user can see it. */
 static void write_left_out(text_writer *writer)
 {
     const char *ellipsis = writer->style.ellipsis;
@@ -332,7 +334,7 @@ static void write_left_out(text_writer *writer)
 bool sp_flame_text(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options,
                    const sp_terminal *terminal)
 {
-    static text_writer writer; /* large, and there is one thread */
+    static text_writer writer; /* static because it is large; only one thread calls this */
     writer = (text_writer){.out = out, .tree = tree, .terminal = terminal};
     writer.style = choose_style(terminal);
     writer.minimum = (uint64_t)((double)tree->nodes[0].value * options->min_percent / 100);

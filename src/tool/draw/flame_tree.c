@@ -7,8 +7,8 @@
 #include "tool/model/sum.h"
 #include "core/reach.h"
 
-/* While the tree grows: which node is frame NAME below PARENT. Number n of the table is node n + 1.
- */
+/* A key of the table that finds a node by its parent and its name. Entry n of the table is node
+ * n + 1. */
 typedef struct node_key {
     uint32_t parent, name;
 } node_key;
@@ -17,9 +17,9 @@ typedef struct tree_builder {
     sp_flame_tree *tree;
     sp_intern keys;
     size_t capacity;
-    uint32_t *end_of_stack; /* its node; 0: not yet known */
+    uint32_t *end_of_stack; /* by stack: the node where it ends; 0: not yet known */
     bool reverse;
-    bool *folds; /* by string: calls of this function by itself are one frame; NULL: of none */
+    bool *folds; /* by string: fold the recursive calls of this function; NULL: fold none */
 } tree_builder;
 
 static bool reserve_node(tree_builder *builder)
@@ -27,7 +27,8 @@ static bool reserve_node(tree_builder *builder)
     return SP_REACH(builder->tree->nodes, builder->tree->count, builder->capacity, 1024);
 }
 
-/* The node of frame NAME below PARENT; 0, which is never a child, when memory is short. */
+/* The node of frame NAME below PARENT, which is made if needed. 0, which is never a child: memory
+ * is short. */
 static uint32_t child_of(tree_builder *builder, uint32_t parent, uint32_t name)
 {
     sp_flame_tree *tree = builder->tree;
@@ -58,7 +59,7 @@ uint32_t sp_flame_frame(const sp_model *model, const uint32_t *frames, size_t co
     return frames[i - model->root_frames];
 }
 
-/* A stack of the selection. */
+/* The frames of a stack, leaf first, and how many of them the tree keeps. */
 typedef struct stack_frames {
     const uint32_t *frames;
     size_t count, kept;
@@ -80,8 +81,8 @@ static bool folds_name(const tree_builder *builder, uint32_t name)
     return builder->folds && name != SP_MODEL_NONE && builder->folds[name];
 }
 
-/* Find the functions that call themselves so often in a row that one frame is better. A few frames
- * of one name may be different functions. */
+/* Find the functions that call themselves several times in a row. Fewer than ROW_LEAST frames of
+ * one name in a row do not count, because they may be different functions. */
 static bool find_recursion(tree_builder *builder)
 {
     enum { ROW_LEAST = 4 };
@@ -99,14 +100,14 @@ static bool find_recursion(tree_builder *builder)
     return builder->folds != NULL;
 }
 
-/* COUNT calls of one stack were folded into NODE. */
+/* Note that COUNT recursive calls of one stack were folded into NODE. */
 static void note_folded(tree_builder *builder, uint32_t node, uint32_t count)
 {
     sp_flame_node *noted = &builder->tree->nodes[node];
     noted->folded = count > noted->folded ? count : noted->folded;
 }
 
-/* The node in which STACK ends, which is looked up once; 0 when memory is short. */
+/* The node where STACK ends. It is found once and then kept. 0: memory is short. */
 static uint32_t find_end(tree_builder *builder, uint32_t stack, const stack_frames *of)
 {
     const sp_model *model = builder->tree->selection->model;
@@ -145,7 +146,7 @@ static bool add_sample(tree_builder *builder, uint32_t number)
     const sp_model_sample *sample = &model->samples[number];
     stack_frames of = frames_of(model, sample->stack);
     uint32_t end = find_end(builder, sample->stack, &of);
-    /* Of a reversed stack the leaf comes first, below the frames that are put on top. */
+    /* In a reversed stack the leaf comes first, directly after the frames of threads and spans. */
     if (end == 0)
         return false;
     size_t leaf_depth = tree->nodes[end].depth;
@@ -162,7 +163,7 @@ static bool add_sample(tree_builder *builder, uint32_t number)
     return true;
 }
 
-/* qsort takes no argument of its own. */
+/* For compare_nodes, because qsort passes no argument to it. */
 static const sp_flame_tree *sorted_tree;
 
 static int compare_nodes(const void *a, const void *b)
@@ -174,7 +175,8 @@ static int compare_nodes(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* All nodes by value, then prepended to their parents' lists from the smallest to the largest. */
+/* Sort all nodes by value, then prepend each to its parent's list, from the smallest to the
+ * largest. */
 static bool sort_children(sp_flame_tree *tree)
 {
     uint32_t *order = malloc(tree->count * sizeof *order);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tool without the html page: npm was not there when it was built. */
+/* Replaces the html page when npm is not installed at build time. */
 #include "tool/draw/flame.h"
 
 const char *const sp_flame_page_head = NULL;
