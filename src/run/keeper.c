@@ -30,7 +30,7 @@
  */
 enum { WAITING, RUNNING, ENDING, ENDED, LEFT };
 
-/* The bits of an exit code that the parent process gets. */
+/* The bits of an exit code that reach the parent process. */
 enum { EXIT_CODE_BITS = 0xff };
 
 /* A forked child that lives this long is profiled. Most children call exec earlier. */
@@ -39,13 +39,13 @@ static const struct timespec end_takes = {.tv_sec = 5};
 
 static struct {
     _Atomic uint32_t state;
-    _Atomic pid_t process; /* in which the keeper's thread is; 0: in none */
-    _Atomic int signal;    /* by which the process is to end when all is written; 0: by none */
-    _Atomic int code;      /* with which it exits, plus 1; 0: it has none, or it is not known */
+    _Atomic pid_t process; /* the process that has the keeper's thread; 0: none */
+    _Atomic int signal;    /* the signal that ends the process after the span; 0: none */
+    _Atomic int code;      /* the exit code plus 1; 0: none, or not known */
     pthread_t thread;
 } keeper;
 
-/* Wait while the state is VALUE, for TIME at most; NULL: without a limit. */
+/* Wait until the state is not VALUE, for TIME at most; NULL: without a limit. May return early. */
 static void wait_while(uint32_t value, const struct timespec *time)
 {
     syscall(SYS_futex, &keeper.state, FUTEX_WAIT_PRIVATE, value, time, NULL, 0);
@@ -59,7 +59,8 @@ static bool change(uint32_t from, uint32_t to)
     return changed;
 }
 
-/* Begin in a forked child, or after an exec that failed, unless the state changes in that time. */
+/* Begin the span of a forked child, of a process whose exec failed, or after sp_keeper_leave,
+ * unless the state changes while the keeper waits. */
 static void begin_after_a_while(void)
 {
     wait_while(WAITING, &child_waits);
@@ -93,7 +94,7 @@ static void *keep(void *unused)
     }
 }
 
-/* With all signals blocked: they are the program's. */
+/* Start the keeper with all signals blocked, because signals are for the program's threads. */
 static void start_thread(void)
 {
     uint64_t before = sp_signal_mask_set(SP_SIGNALS_ALL);
@@ -148,7 +149,7 @@ static void wait_for_the_end(void)
     }
 }
 
-/* Where there is nothing to end, errno is not even read: a child of clone(CLONE_VM) may have no
+/* In a process without a keeper errno is not read, because a child of clone(CLONE_VM) may have no
  * thread-local storage. */
 void sp_keeper_end(void)
 {
@@ -175,7 +176,8 @@ bool sp_keeper_end_by(int number)
         atomic_exchange(&keeper.signal, number) != 0)
         return false;
     change(RUNNING, ENDING);
-    /* If the keeper had ended before it could see the signal, the signal is taken back. */
+    /* The keeper may have ended the span before it could see the signal. Then take the signal
+     * back, and let the caller end the process. */
     return atomic_load(&keeper.state) != ENDED || atomic_exchange(&keeper.signal, 0) == 0;
 }
 

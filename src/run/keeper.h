@@ -1,36 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keeper: a thread that begins and ends the process's span. It makes an end possible where
- * ordinary code must not run: in a signal handler, in _exit, before an exec.
+/* The keeper: a thread that begins and ends the span of its process. Because the keeper does the
+ * work, the span can be ended where ordinary code must not run: in a signal handler, in _exit,
+ * before an exec.
  *
- * Threads: any.  Signals: safe, except for start, leave and return.  Fork: a child gets a keeper of
- * its own. */
+ * Threads: any.  Signals: safe, except for start, take_exit_code, leave and return.  Fork: a child
+ * gets its own keeper. */
 #ifndef SP_RUN_KEEPER_H
 #define SP_RUN_KEEPER_H
 
 #include <stdbool.h>
 
-/* Once, before main: begin, and see to forked children. */
+/* Begin the span and start the keeper; register what ends the span at exit, and what starts a
+ * keeper in forked children. Call it once, before main. */
 void sp_keeper_start(void);
-/* From main on the process's exit code can be learned. If this is not called, the span ends without
- * one. */
+/* Register the exit handler that gets the exit code of the process. Call it just before main
+ * (run_main.c). Without this call, the span has no exit code. */
 void sp_keeper_take_exit_code(void);
-/* This process ends, or becomes another program: its span ends, and what there is has been written
- * when it returns, 5 seconds later at most. In a child of vfork, which has its parent's memory,
- * nothing happens. errno is kept. */
+/* End the span, because this process ends or becomes another program. Returns when the recording is
+ * written, or after 5 seconds. Does nothing in a child of vfork, because the memory belongs to its
+ * parent. errno is kept. */
 void sp_keeper_end(void);
-/* The same for a process that exits with CODE, which its span tells. */
+/* The same for a process that exits with CODE. The span gets the code as an attribute. */
 void sp_keeper_exit(int code);
-/* The same for a process that is to end by signal NUMBER: returns at once, and the process ends by
- * it when all is written. False when there is nothing to wait for, or NUMBER has come before. */
+/* Let the keeper end the span and then the process, by signal NUMBER, when the recording is
+ * written. Returns at once. False: the caller has to end the process itself, because there is no
+ * span to end, or because an earlier signal already asked for the end. */
 bool sp_keeper_end_by(int number);
-/* The exec has failed: begin anew, soon. errno is kept. */
+/* After an exec that failed: the keeper begins a new span soon. errno is kept. */
 void sp_keeper_resume(void);
 
-/* End the span, and the SDK's and the keeper's threads, so that the process has the program's
- * threads alone; return must follow. False: it has no threads of ours, or they did not end in time.
- * One thread at a time; not in signal handlers. */
+/* End the span, and the threads of the SDK and of the keeper, so that the process has only the
+ * program's own threads. False: the process has no threads of ours, or they did not end in time.
+ * After true, sp_keeper_return must follow. One thread at a time; not in signal handlers. */
 bool sp_keeper_leave(void);
-/* Begin anew, soon, with a new span. errno is kept. */
+/* After sp_keeper_leave: start a new keeper, which begins a new span soon. errno is kept. */
 void sp_keeper_return(void);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that need a process with one thread. The recording and all our threads end before the call,
- * and a new recording begins after it.
+/* Replaces the functions that need a process with one thread. Before such a call the recording and
+ * all our threads end, and after the call a new recording begins.
  *
- * - Entering a user namespace (unshare, setns), with which sandboxes and rootless containers begin:
- *   the kernel allows it to a process with one thread only. The call is tried first; the recording
- *   ends only when the call fails for that reason.
- * - capset changes the calling thread only. A later change of user would succeed in that thread and
- *   fail in ours, and the C library ends a process where that happens. Threads that start after the
- *   call have its capabilities. */
+ * - unshare and setns: sandboxes and rootless containers enter a user namespace with them. The
+ *   kernel allows this only to a process with one thread. The call is tried first, and the
+ * recording ends only if the call fails with EINVAL, which may be for this reason.
+ * - capset changes only the calling thread. A later change of user would succeed in that thread and
+ *   fail in our threads, and the C library then ends the process. Threads that start after the call
+ *   have the new capabilities. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/capability.h>
@@ -28,14 +28,14 @@ static struct {
     int (*capset)(cap_user_header_t, const cap_user_data_t);
 } next;
 
-/* Before main, and in another library's constructor when that comes first. */
+/* Called before main, or by a constructor of another library that uses these functions earlier. */
 static void prepare(void)
 {
     if (next.capset)
         return;
     *(void **)&next.unshare = dlsym(RTLD_NEXT, "unshare");
     *(void **)&next.setns = dlsym(RTLD_NEXT, "setns");
-    *(void **)&next.capset = dlsym(RTLD_NEXT, "capset"); /* the last: then all are there */
+    *(void **)&next.capset = dlsym(RTLD_NEXT, "capset"); /* the last one: tested above */
 }
 
 void sp_run_prepare_one_thread(void)
@@ -45,16 +45,18 @@ void sp_run_prepare_one_thread(void)
 
 enum { NEED_ONE_THREAD = CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM };
 
-enum { TRIES = 100 }; /* of a millisecond each */
+enum { TRIES = 100 }; /* with a wait of one millisecond after each */
 
-/* One link for each thread, and two that every folder has. */
+/* Counts the links of the folder, one for each thread and two that every folder has. True also when
+ * the folder cannot be read. */
 static bool has_one_thread(void)
 {
     struct stat tasks;
     return stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink <= 3;
 }
 
-/* End all threads of ours. The kernel counts a thread for a moment after it was joined. */
+/* End all our threads, and wait until the kernel has removed them: it counts a thread for a moment
+ * after the join. */
 static bool leave(void)
 {
     static const struct timespec millisecond = {.tv_nsec = 1000 * 1000};
@@ -76,7 +78,8 @@ EXPORTED int unshare(int flags)
     return result;
 }
 
-/* Which namespace it is may not be known, because TYPE may be 0: so each EINVAL is tried again. */
+/* TYPE may be 0, and then the kind of namespace is not known here. So each call that fails with
+ * EINVAL is tried again without our threads. */
 EXPORTED int setns(int fd, int type)
 {
     prepare();

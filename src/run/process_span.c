@@ -18,7 +18,8 @@ enum { STARTS_MAX = 1000 };
 
 static spanprof_span span;
 
-/* Make the file NAME in FOLDER, with our PID in it. Returns 0, EEXIST, or why it cannot be made. */
+/* Create the file NAME in FOLDER and write our PID into it. Returns 0 or an errno, such as EEXIST.
+ */
 static int claim(const char *folder, const char *name)
 {
     char path[PATH_MAX];
@@ -32,7 +33,8 @@ static int claim(const char *folder, const char *name)
     return error;
 }
 
-/* FOLDER/PID, and FOLDER/PID.2 and so on after an exec, into OUT. Returns 0 or an errno. */
+/* Write an unused prefix to OUT, and create a file with this name: FOLDER/PID, or after an exec
+ * FOLDER/PID.2 and so on. Returns 0 or an errno. */
 static int claim_own(const char *folder, char out[PATH_MAX])
 {
     char name[64];
@@ -46,10 +48,11 @@ static int claim_own(const char *folder, char out[PATH_MAX])
     return error;
 }
 
-/* Choose the file prefix of this process in a run of `spanprof run`, whose folder is SPANPROF_RUN.
- * *FILES is the run's own prefix in the first process, and OWN, a prefix in the folder, in all
- * others. *FILES is NULL when there is no such run: then the environment decides. False: the run is
- * over, or its folder cannot be written to, so this process's files would not be collected. */
+/* Choose the file prefix of this process in a run of `spanprof run`. SPANPROF_RUN is the folder of
+ * the run. In the first process *FILES is the prefix of the run; in all others it is OWN, a prefix
+ * in the folder. Without a run *FILES is NULL, and then the environment decides. Returns false when
+ * the run is over, or its folder cannot be written to: then this process's files would not be
+ * collected. */
 static bool choose_files(const char **files, char own[PATH_MAX])
 {
     const char *folder = sp_env("SPANPROF_RUN");
@@ -74,7 +77,7 @@ static void start_span(void)
     spanprof_span_options options = SPANPROF_SPAN_OPTIONS_INIT;
     options.attributes = &pid;
     options.attribute_count = 1;
-    options.parent = &parent; /* all zero when there is none: a new trace */
+    options.parent = &parent; /* all zero without TRACEPARENT: then the span begins a new trace */
     spanprof_context_extract(&parent, sp_env("TRACEPARENT"), sp_env("TRACESTATE"));
     span = spanprof_span_start(spanprof_tracer_get("spanprof run", SPANPROF_VERSION),
                                program_invocation_short_name, &options);

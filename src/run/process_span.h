@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The span that stands for a process as a whole, and the SDK that samples under it.
+/* The span of a whole process, and the SDK that takes samples under this span.
  *
- * Its parent is what TRACEPARENT in the environment names; programs that the process starts find
- * the span there. Threads: one at a time.  Signals: not safe. */
+ * The environment variable TRACEPARENT names the parent of the span. Then TRACEPARENT is set to the
+ * span, so that it is the parent of the programs that the process starts. Threads: one at a time.
+ * Signals: not safe. */
 #ifndef SP_RUN_PROCESS_SPAN_H
 #define SP_RUN_PROCESS_SPAN_H
 
 #include <stdbool.h>
 
-/* Start the SDK and the span. False: the SDK does not run, and has said why. */
+/* Start the SDK and the span. False: the SDK does not run. A message said why, except when
+ * it is disabled, or when the run of `spanprof run` is over. */
 bool sp_process_span_begin(void);
-/* The same in a process whose other threads may be reading the environment: it is left as it is. */
+/* The same without a change of the environment, because other threads may be reading it. */
 bool sp_process_span_begin_late(void);
-/* End both. CODE is the exit code of the process; negative: it has none, or it is not known. What
- * there is has been written or sent when it returns. */
+/* End the span and the SDK. CODE is the exit code of the process; negative: there is none, or it is
+ * not known. Returns when the recording is written or sent, or after 5 seconds. */
 void sp_process_span_end(int code);
 
-/* For a program that uses spanprof itself: SPANPROF_FILE becomes its files in a run of `spanprof
- * run`. Before main, when no other thread reads the environment. */
+/* For a program that uses spanprof itself: in a run of `spanprof run`, set SPANPROF_FILE to the
+ * prefix of this process's files. Call it before main, when no other thread reads the
+ * environment. */
 void sp_process_take_files(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways in which a program ends, or becomes another, without its exit handlers: _exit and the
- * exec family; signals are in run_signals.c. Each first ends the process's span, then does what it
- * always did.
+/* Replaces the functions by which a program ends, or becomes another program, without its exit
+ * handlers: _exit and the exec family. (Signals are in run_signals.c.) Each function ends the
+ * process's span and then calls the C library's function.
  *
- * All are safe in signal handlers, and in children of fork and vfork, as POSIX has it. */
+ * All are safe in signal handlers, and in children of fork and vfork, as POSIX requires. */
 #include "run/run_exits.h"
 
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ static struct {
     int (*fexecve)(int, words, words);
 } next;
 
-/* Before main, and in another library's constructor when that comes first. */
+/* Called before main, or by a constructor of another library that uses these functions earlier. */
 static void find_next(void)
 {
     *(void **)&next.exit = dlsym(RTLD_NEXT, "_exit");
@@ -38,7 +38,7 @@ static void find_next(void)
     *(void **)&next.execve = dlsym(RTLD_NEXT, "execve");
     *(void **)&next.execvp = dlsym(RTLD_NEXT, "execvp");
     *(void **)&next.execvpe = dlsym(RTLD_NEXT, "execvpe");
-    *(void **)&next.fexecve = dlsym(RTLD_NEXT, "fexecve"); /* the last: then all are there */
+    *(void **)&next.fexecve = dlsym(RTLD_NEXT, "fexecve"); /* the last one: prepare tests it */
 }
 
 static void prepare(void)
@@ -58,7 +58,7 @@ static void prepare_exec(void)
     sp_keeper_end();
 }
 
-/* What an exec that has failed returned. */
+/* Begin a new span. Returns RESULT, which the failed exec returned. */
 static int resume_after_failed_exec(int result)
 {
     sp_keeper_resume();
@@ -109,9 +109,9 @@ EXPORTED int fexecve(int fd, words arguments, words environment)
     return resume_after_failed_exec(next.fexecve(fd, arguments, environment));
 }
 
-/* ---- those that take their arguments one by one ---- */
+/* ---- functions that take the program's arguments one by one ---- */
 
-/* How many there are behind FIRST, the NULL at the end included. */
+/* How many words there are from FIRST on, including the NULL at the end. */
 static size_t count_words(const char *first, va_list list)
 {
     size_t count = 1;
@@ -127,8 +127,9 @@ static void take_words(char **out, const char *first, va_list list)
         *++out = va_arg(list, char *);
 }
 
-/* An array of the words from FIRST on, on the stack: nothing may be allocated here. LIST is behind
- * its NULL then. */
+/* Declares `arguments`, an array of the words from FIRST on. The array is on the stack, because a
+ * signal handler or a child of vfork must not allocate memory. Afterwards LIST is after the NULL.
+ */
 #define WORDS_FROM(first, list)                                                                    \
     va_list list##_copy;                                                                           \
     va_start(list, first);                                                                         \

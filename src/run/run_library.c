@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libspanprof-run.so: loaded by `spanprof run`, or by LD_PRELOAD, into a program that knows nothing
- * of spanprof. It starts the SDK before main, with all settings from the environment. The whole
- * process is one span. docs/design/run.md has the design. */
+/* libspanprof-run.so is loaded by `spanprof run`, or by LD_PRELOAD, into a program that does not
+ * use spanprof. The library starts the SDK before main, with all settings from the environment, and
+ * one span for the whole process. docs/design/run.md describes the design. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #include "run/run_signals.h"
 #include "run/uses_spanprof.h"
 
-/* Chromium, and what is built on it, forks its processes from "zygotes", which end when they find
- * that they have more than one thread. */
+/* Whether this is a "zygote": Chromium, and programs built on Chromium, fork their processes from
+ * zygotes. A zygote ends when it finds that it has more than one thread. */
 static bool must_have_one_thread(int count, char **words)
 {
     for (int i = 1; i < count; i++)
@@ -24,7 +24,7 @@ static bool must_have_one_thread(int count, char **words)
     return false;
 }
 
-/* The C library gives constructors what main gets. */
+/* The C library calls constructors with the arguments of main. */
 __attribute__((constructor)) static void begin(int count, char **words)
 {
     sp_run_prepare_exits();

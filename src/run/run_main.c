@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Only handlers of on_exit get the exit code of a process. Ours has to run before the SDK's exit
- * handler, which ends the recording. The loader's exit handler calls the SDK's, and is registered
- * after all constructors. Handlers run in reverse order, so main is the first place where ours can
- * be registered. */
+/* Registers our exit handler just before main. Only handlers of on_exit get the exit code of a
+ * process. Our handler has to run before the SDK's exit handler, which ends the recording. The
+ * loader's exit handler calls the SDK's handler, and is registered after all constructors. Handlers
+ * run in reverse order, so our handler has to be registered after the constructors. */
 #include <dlfcn.h>
 #include <stddef.h>
 
@@ -20,7 +20,7 @@ static int main_of_program(int count, char **words, char **environment)
     return program_main(count, words, environment);
 }
 
-/* What every program calls first, in the C library. */
+/* Replaces the function of the C library that every program calls first. */
 __attribute__((visibility("default"))) int __libc_start_main(main_function program, int count,
                                                              char **words, hook init, hook fini,
                                                              hook loader_fini, void *stack_end)

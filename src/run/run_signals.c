@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals of a program that knows nothing of our handlers: those by which people and supervisors
- * end it, and the one of the ticks. It sees what it would see without us. All is safe in signal
- * handlers, and in children of fork and vfork. */
+/* Handles the signals by which people and supervisors end a program, and hides our handlers from
+ * the program: sigaction, signal and the functions that change masks return what they would return
+ * without us. All are safe in signal handlers, and in children of fork and vfork. */
 #include "run/run_signals.h"
 
 #include <dlfcn.h>
@@ -23,13 +23,13 @@ static struct {
 
 static bool handles_signals; /* set before main */
 
-/* Before main, and in another library's constructor when that comes first. */
+/* Called before main, or by a constructor of another library that uses these functions earlier. */
 static void prepare(void)
 {
     if (next.pthread_sigmask)
         return;
     *(void **)&next.sigaction = dlsym(RTLD_NEXT, "sigaction");
-    *(void **)&next.pthread_sigmask = dlsym(RTLD_NEXT, "pthread_sigmask"); /* then both are there */
+    *(void **)&next.pthread_sigmask = dlsym(RTLD_NEXT, "pthread_sigmask"); /* tested above */
 }
 
 void sp_run_prepare_signals(void)
@@ -38,10 +38,10 @@ void sp_run_prepare_signals(void)
     sp_host_sigaction_begin(next.sigaction);
 }
 
-/* The program must not see our handlers: interpreters install theirs only where they find the
- * default, and put back what they found. So sigaction and signal return SIG_DFL for the handlers of
- * this file, and install ours again when the program sets SIG_DFL. The SDK answers for the signal
- * of the ticks (cpu/host_sigaction.h). */
+/* The program must not see our handlers, because interpreters install their handlers only where
+ * they find SIG_DFL, and later restore what they found. So sigaction and signal return SIG_DFL
+ * instead of the handler of this file, and install this handler again when the program sets
+ * SIG_DFL. The SDK does the same for the signal of the ticks (cpu/host_sigaction.h). */
 
 static bool is_ours(int number)
 {
@@ -61,9 +61,10 @@ void sp_run_end_by(int number)
 }
 
 /* The interrupted thread may hold a lock that the SDK needs to end the recording. So the thread
- * goes on, and the keeper ends the process. A second signal ends it at once. So does SIGPIPE,
- * because the program would otherwise go on after a failed write. Waiting for the span's end is
- * safe there: the thread is in a system call of its own. */
+ * goes on, and the keeper ends the span and then the process. A second signal ends the process at
+ * once. SIGPIPE is different: the handler waits for the end of the span and then ends the process,
+ * because the program must not go on after a failed write. This wait is safe: the thread is inside
+ * its own system call, so it holds no lock of the SDK. */
 static void end_and_raise(int number)
 {
     int error = errno;
@@ -71,7 +72,7 @@ static void end_and_raise(int number)
         sp_keeper_end();
     if (number == SIGPIPE || !sp_keeper_end_by(number)) {
         set_default(number);
-        raise(number); /* comes when this returns */
+        raise(number); /* is delivered when this handler returns */
     }
     errno = error;
 }
@@ -107,7 +108,7 @@ static sighandler_t set_handler(int number, sighandler_t handler, struct sigacti
     return sigaction(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
 }
 
-/* As BSD and the C library have it: calls that the signal interrupts go on. */
+/* As in BSD and in the C library: system calls that the signal interrupts are restarted. */
 EXPORTED sighandler_t signal(int number, sighandler_t handler)
 {
     struct sigaction action = {.sa_flags = SA_RESTART};
@@ -125,7 +126,7 @@ EXPORTED sighandler_t ssignal(int number, sighandler_t handler)
     return signal(number, handler);
 }
 
-/* What signal is in a program that asks for strict POSIX or ISO C. */
+/* The C library's `signal` for a program that is compiled for strict POSIX or ISO C. */
 EXPORTED sighandler_t __sysv_signal(int number, sighandler_t handler)
 {
     static const struct sigaction once = {.sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
@@ -150,9 +151,9 @@ void sp_run_handle_signals(void)
 
 /* ---- masks ---- */
 
-/* Servers block all signals in their worker threads, so that one thread gets them. But the signal
- * of a tick goes to the thread that used the CPU time: a thread that blocks it would have no
- * samples. */
+/* Whether SET has most of the standard signals. Servers block all signals in their worker threads,
+ * so that one thread gets them. But a tick is a signal to the thread that used the CPU time, so a
+ * thread that blocks this signal would have no samples. */
 static bool has_most_signals(const sigset_t *set)
 {
     enum { STANDARD = 31 }; /* the first ones; the others are real-time signals */
@@ -162,8 +163,8 @@ static bool has_most_signals(const sigset_t *set)
     return count > STANDARD / 2;
 }
 
-/* A call that blocks most signals leaves the signal of the ticks open. A call that blocks few is
- * meant literally. */
+/* A call that blocks most signals does not block the signal of the ticks. A call that blocks only
+ * few signals blocks exactly these. */
 EXPORTED int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 {
     sigset_t without_ticks;

@@ -2,13 +2,14 @@
 #ifndef SP_RUN_RUN_SIGNALS_H
 #define SP_RUN_RUN_SIGNALS_H
 
-/* Find the C library's own functions, as sp_run_prepare_exits does. Before main. */
+/* Find the C library's functions that run_signals.c replaces, as sp_run_prepare_exits does. Call it
+ * before main. */
 void sp_run_prepare_signals(void);
-/* Of the signals by which people and supervisors end a program (HUP, INT, PIPE, TERM), those that
- * would end it now end the process's span first. The program may handle or ignore them later, as
- * without us. Before main. */
+/* Handle the signals by which people and supervisors end a program (HUP, INT, PIPE, TERM), if their
+ * action is the default: the handler ends the process's span before the process ends. The program
+ * may handle or ignore these signals later, as without us. Call it before main. */
 void sp_run_handle_signals(void);
-/* The process ends by signal NUMBER now. */
+/* End the process by signal NUMBER now. */
 void sp_run_end_by(int number);
 
 #endif

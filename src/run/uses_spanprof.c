@@ -12,7 +12,7 @@ static const char *string_table(const struct link_map *object)
 {
     for (const ElfW(Dyn) *entry = object->l_ld; entry->d_tag != DT_NULL; entry++)
         if (entry->d_tag == DT_STRTAB)
-            return (const char *)entry->d_un.d_ptr; /* the loader has made it an address */
+            return (const char *)entry->d_un.d_ptr; /* the loader has relocated it */
     return NULL;
 }
 
@@ -26,8 +26,8 @@ static bool needs_spanprof(const struct link_map *object)
     return false;
 }
 
-/* The vdso is left out: the loader does not relocate its table, which may be in read-only memory.
- */
+/* Whether OBJECT is a file, and not the vdso. The vdso's table may be in read-only memory, so the
+ * loader does not relocate the table. */
 static bool is_file(const struct link_map *object)
 {
     return object->l_name && strncmp(object->l_name, "linux-vdso", 10) != 0;

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Whether the program, or a library that it was linked with, is linked with libspanprof.so: it
- * starts the SDK itself. Before main only. */
+/* Whether the program, or one of its libraries, is linked with libspanprof.so. Such a program
+ * starts the SDK itself. Call it only before main. */
 bool sp_program_uses_spanprof(void);
 
 #endif
