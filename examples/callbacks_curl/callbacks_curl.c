@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libcurl's multi interface: many transfers at once on one thread. What carries the context: the
- * user pointer of a transfer's callbacks leads to the span, which each callback attaches while it
- * runs. The request that is sent tells the server the span, as a traceparent header.
+ * user pointer of a transfer's callbacks points to the span, and each callback attaches the span
+ * while it runs. The request names the span to the server in a traceparent header.
  *
  *     ./callbacks_curl [TRANSFERS] */
 #include <spanprof/spanprof.h>
@@ -24,7 +24,7 @@ typedef struct transfer {
     struct curl_slist *headers;
 } transfer;
 
-/* Somebody to talk to: answers every connection with BODY_BYTES. */
+/* The server: answers every connection with BODY_BYTES. */
 static void *serve(void *listener)
 {
     static char answer[100 + BODY_BYTES], request[4096];
@@ -53,7 +53,7 @@ static void start(CURLM *multi, unsigned number, const char *url)
     CURL *easy = curl_easy_init();
     char header[80] = "traceparent: ";
     t->number = number;
-    t->span = spanprof_span_start(NULL, "GET", NULL); /* all transfers run at once: not attached */
+    t->span = spanprof_span_start(NULL, "GET", NULL); /* not attached: many transfers run at once */
     spanprof_span_set_int(t->span, "request.number", number);
     spanprof_context context = spanprof_span_context(t->span);
     spanprof_context_inject(&context, header + strlen(header));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An event loop: one thread serves many requests in turns, a step each time that their descriptor
- * is ready. What carries the context: the request that epoll hands out has the span; it is attached
- * for the step, and detached before the loop goes on.
+/* An event loop: one thread serves many requests in turns, one step of a request each time its
+ * descriptor is ready. What carries the context: the request that epoll returns has the span. The
+ * span is attached for the step, and detached before the loop continues.
  *
  *     ./callbacks_epoll [REQUESTS] */
 #include <spanprof/spanprof.h>
@@ -20,19 +20,19 @@ typedef struct request {
     spanprof_span span;
     unsigned number;
     int step;
-    int fd; /* stands for a connection: it is readable whenever there is a step to do */
+    int fd; /* in place of a connection; readable when there is a step to do */
 } request;
 
 static void start(request *r, unsigned number)
 {
     r->number = number;
     r->step = 0;
-    r->span = spanprof_span_start(NULL, "request", NULL); /* not attached: it does not run yet */
+    r->span = spanprof_span_start(NULL, "request", NULL); /* not attached yet: no work is done */
     spanprof_span_set_int(r->span, "request.number", number);
     eventfd_write(r->fd, 1);
 }
 
-/* Returns whether that was the last step. */
+/* Do one step of R. Returns whether it was the last one. */
 static bool on_readable(request *r)
 {
     eventfd_t ignored;

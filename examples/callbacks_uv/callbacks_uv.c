@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libuv: a part of each request is done in the loop, another in libuv's pool of threads. What
- * carries the context: the request that the handle's or work's `data` points at has the span, and
- * each callback attaches it first and detaches it last.
+/* libuv: one part of each request is done in the loop, another part in libuv's thread pool. What
+ * carries the context: `data` of the handle or work points at the request, which has the span. Each
+ * callback attaches the span first and detaches it last.
  *
  *     ./callbacks_uv [REQUESTS] */
 #include <spanprof/spanprof.h>
@@ -25,7 +25,7 @@ static unsigned wanted, started;
 
 static void start(request *r);
 
-/* In the loop again: the answer is written, and the next request may come. */
+/* Runs in the loop again: write the answer, and let the next request begin. */
 static void on_computed(uv_work_t *computed, int status)
 {
     request *r = computed->data;
@@ -37,7 +37,7 @@ static void on_computed(uv_work_t *computed, int status)
     start(r);
 }
 
-/* On a thread of the pool. */
+/* Runs on a thread of the pool. */
 static void compute(uv_work_t *computed)
 {
     request *r = computed->data;
@@ -46,7 +46,7 @@ static void compute(uv_work_t *computed)
     spanprof_scope_detach(&scope);
 }
 
-/* In the loop: the request has arrived. */
+/* Runs in the loop, when the request has arrived. */
 static void on_arrival(uv_timer_t *timer)
 {
     request *r = timer->data;
@@ -64,7 +64,7 @@ static void start(request *r)
     r->span = spanprof_span_start(NULL, "request", NULL);
     spanprof_span_set_int(r->span, "request.number", r->number);
     r->timer.data = r->work.data = r;
-    uv_timer_start(&r->timer, on_arrival, r->number % 2, 0); /* some later than others */
+    uv_timer_start(&r->timer, on_arrival, r->number % 2, 0); /* some arrive later than others */
 }
 
 int main(int argc, char **argv)

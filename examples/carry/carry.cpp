@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* std::async, std::thread, and any pool that takes function objects. What carries the context:
- * spanprof::carry, which wraps the function in the context that is active where it is called.
+ * spanprof::carry wraps a function, so that the function runs under the context that was active
+ * when carry was called.
  *
  *     ./carry [REQUESTS] */
 #include <spanprof/spanprof.hpp>
@@ -18,7 +19,7 @@
 
 #include "work.h"
 
-/* A pool that knows nothing of spans. */
+/* A pool that does not use spans. */
 class pool
 {
   public:
@@ -47,7 +48,7 @@ class pool
             changed_.wait(hold, [this] { return !functions_.empty(); });
             std::function<void()> next = functions_.front();
             if (!next)
-                return; /* and leaves it to the others */
+                return; /* the empty function stays in the queue, for the other threads */
             functions_.pop_front();
             hold.unlock();
             next();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C++20 coroutines on two threads: a request waits for its turn several times, and goes on on
- * whichever thread is free. What carries the context: the coroutine's scope, detached before each
- * suspension and attached again behind it.
+/* C++20 coroutines on two threads: a request waits for its turn several times, and continues on the
+ * thread that is free. What carries the context: the coroutine's scope is detached before each
+ * suspension and attached again after it.
  *
  *     ./coroutine [REQUESTS] */
 #include <spanprof/coroutine.hpp>
@@ -18,7 +18,7 @@
 
 #include "work.h"
 
-/* The executor: coroutines that are ready, and threads that resume them. */
+/* The coroutines that are ready to run. The threads that call run() resume them. */
 class executor
 {
   public:
@@ -48,7 +48,7 @@ class executor
         }
     }
 
-    /* co_await turn(): suspends, to be resumed behind those that wait already. */
+    /* co_await turn(): suspends the coroutine and puts it at the end of the queue. */
     auto turn()
     {
         struct awaiter : std::suspend_always {
@@ -71,7 +71,7 @@ class executor
     bool closed_ = false;
 };
 
-/* A coroutine that nobody waits for: its frame goes when it ends. */
+/* A coroutine without a result to wait for. Its frame is freed when it ends. */
 struct task {
     struct promise_type {
         task get_return_object()
@@ -109,7 +109,7 @@ static void wait_until_fewer_than(int limit)
 
 static task answer(unsigned number)
 {
-    co_await threads.turn(); /* from the accepting thread to one of the executor's */
+    co_await threads.turn(); /* continue on a thread of the executor */
     {
         spanprof::span span{"request"};
         span.set_attribute("request.number", number);

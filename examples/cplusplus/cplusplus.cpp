@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans in C++: they end where their objects do, also when something is thrown, and go to other
- * threads by their contexts.
+/* Spans in C++: a span ends with its object, also when an exception is thrown. Another thread works
+ * for a span by the span's context.
  *
  *     SPANPROF_EXPORTER=file SPANPROF_FILE=/tmp/cplusplus SPANPROF_CPU_TIME=root ./cplusplus
  *     spanprof spans /tmp/cplusplus.*.jsonl
@@ -25,7 +25,7 @@ static double mean(const std::vector<double> &values)
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/* A thread of its own works for the request: its scope makes the request's context active there. */
+/* Another thread works for the request: the scope makes the request's context active there. */
 static double mean_elsewhere(const std::vector<double> &values)
 {
     double result = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fibers (ucontext) that two threads take turns to run: a request is a fiber, gives up its thread
- * between its steps, and may go on on the other. What carries the context: the fiber. Its scopes
- * move with it, because whoever switches stacks tells so right before. The request itself is
- * written as if it had a thread of its own.
+/* Fibers (ucontext) that run on two threads: each request is a fiber, which gives up its thread
+ * between its steps and may continue on the other thread. What carries the context: the fiber. The
+ * scopes of a fiber move with the fiber, because the program calls spanprof_fiber_switch before
+ * each switch of stacks. The code of a request looks as if the request had its own thread.
  *
  *     ./fiber [REQUESTS] */
 #include <spanprof/spanprof.h>
@@ -18,8 +18,8 @@ enum { THREADS = 2, OPEN = 32, STEPS = 4, STACK_BYTES = 64 * 1024 };
 
 typedef struct request {
     spanprof_fiber fiber;
-    ucontext_t here;       /* where it goes on */
-    ucontext_t *scheduler; /* of the thread that runs it */
+    ucontext_t here;       /* where the request continues */
+    ucontext_t *scheduler; /* of the thread that runs the request */
     unsigned number;
     bool ended;
     _Alignas(16) char stack[STACK_BYTES];
@@ -35,18 +35,18 @@ static struct {
     unsigned first, count;
 } run_queue = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* In a fiber: let others run. */
+/* Called in a fiber: let other fibers run. */
 static void yield(request *self)
 {
-    spanprof_fiber_switch((spanprof_fiber){0}); /* the stack to come is the thread's own */
+    spanprof_fiber_switch((spanprof_fiber){0}); /* the next stack is the thread's own */
     swapcontext(&self->here, self->scheduler);
 }
 
-/* On a thread's own stack: let the fiber run until it yields. */
+/* Called on a thread's own stack: let the fiber run until it yields. */
 static void resume(request *r, ucontext_t *scheduler)
 {
     r->scheduler = scheduler;
-    spanprof_fiber_switch(r->fiber); /* the stack to come is the fiber's */
+    spanprof_fiber_switch(r->fiber); /* the next stack is the fiber's */
     swapcontext(scheduler, &r->here);
 }
 
@@ -58,9 +58,9 @@ static void answer(unsigned high, unsigned low)
     spanprof_scope scope = spanprof_span_attach(span);
     for (int step = 0; step < STEPS; step++) {
         work(self->number);
-        yield(self); /* the span stays attached: in this fiber */
+        yield(self); /* the span stays attached in this fiber */
     }
-    spanprof_scope_detach(&scope); /* on whichever thread it is now */
+    spanprof_scope_detach(&scope); /* perhaps on another thread */
     spanprof_span_end(span);
     self->ended = true;
     yield(self);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A span that is started on one thread and ended on another, and scopes that do not end in the
- * order in which they began. What carries the context: the message has the span; it is attached
- * where its work is done, as long as it is done there, and ended by whoever is last.
+ * reverse order of their begin. What carries the context: the message has the span. A thread
+ * attaches the span while it works for the request, and the last thread ends the span.
  *
  *     ./handover [REQUESTS] */
 #include <spanprof/spanprof.h>
@@ -20,7 +20,7 @@ typedef struct message {
 
 static int pipe_fds[2];
 
-/* The second half of each request, while the first thread begins others. */
+/* Does the second half of each request, while the first thread begins other requests. */
 static void *complete(void *unused)
 {
     (void)unused;
@@ -39,8 +39,9 @@ static void hand_over(const message *m)
         spanprof_span_end(m->span);
 }
 
-/* The request is handed over while its log entry is still being written: its scope is detached
- * while the inner one lives, which stays active; when that ends there is nothing left. */
+/* Hand the request over before its log entry is complete. The outer scope, the request's, is
+ * detached first; the log entry's span stays active. After the inner scope is detached, no span is
+ * active. */
 static void hand_over_and_log(const message *m, spanprof_scope *scope)
 {
     spanprof_span entry =
@@ -54,7 +55,7 @@ static void hand_over_and_log(const message *m, spanprof_scope *scope)
     spanprof_span_end(entry);
 }
 
-/* The first half of a request. */
+/* Does the first half of a request. */
 static void begin(unsigned request)
 {
     message m = {.span = spanprof_span_start(NULL, "request", NULL), .request = request};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The least that a program does to be profiled by span: start, a span around work, stop.
+/* The smallest program that is profiled by span: start, one span around the work, stop.
  *
  *     SPANPROF_EXPORTER=file SPANPROF_FILE=/tmp/hello ./hello
  *     spanprof flame /tmp/hello.*.jsonl

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the examples have to do for a request: something that takes a tenth of a millisecond.
- * (tests/truth compiles them with a work.h of its own, in which each request's work is a function
- * of its own.) */
+/* The work that the examples do for a request: it takes about a tenth of a millisecond.
+ * (tests/truth compiles the examples with another work.h, in which the work of each request is a
+ * separate function.) */
 #ifndef EXAMPLES_WORK_H
 #define EXAMPLES_WORK_H
 
@@ -16,7 +16,7 @@ static inline void work(unsigned request)
     }
 }
 
-/* What no request asks for, but has to be done now and then. */
+/* Work that belongs to no request. */
 static inline void tidy_up(void)
 {
     work(0);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server span for each request of nginx, and samples of the worker's CPU time linked to it.
- * docs/tracers/nginx.md is its manual.
+/* A server span for each request of nginx, and samples of the worker's CPU time that are linked to
+ * the span. docs/tracers/nginx.md is the manual of this module.
  *
- *   spanprof on | off;                default off; in http, server
- *   spanprof_span_name TEXT;          with variables; default: the method and the location; in
- * http, server, location
+ *     spanprof on | off;          in http and server; default: off
+ *     spanprof_span_name TEXT;    in http, server and location; TEXT may have variables;
+ *                                 default: the method and the location
  *
- *   $spanprof_traceparent, $spanprof_tracestate     for proxy_set_header, so that the upstream's
- * spans are children of this one $spanprof_trace_id, $spanprof_span_id           for logs
+ *     $spanprof_traceparent, $spanprof_tracestate    for proxy_set_header: makes the upstream's
+ *                                                    spans children of this span
+ *     $spanprof_trace_id, $spanprof_span_id          for logs
  *
- * Each worker runs an SDK of its own; the master runs none. Variables SPANPROF_… and OTEL_… of the
- * master's environment reach the workers without an `env` directive.
+ * Each worker runs its own SDK; the master runs none. The module passes the variables SPANPROF_…
+ * and OTEL_… of the master's environment to the workers; they need no `env` directive.
  *
  * Attributes: OpenTelemetry semantic conventions, http/http-spans, "HTTP Server". */
 #include "ngx_http_spanprof_turns.h"
@@ -44,7 +45,7 @@ static void set_text(spanprof_span span, const char *key, const ngx_str_t *value
 
 /* --- a request begins ------------------------------------------------------------------------- */
 
-/* spanprof_header_getter over the request's headers. */
+/* A spanprof_header_getter that reads the request's headers. */
 static bool get_header(void *user, const char *name, uint32_t index, spanprof_header_value *value)
 {
     ngx_http_request_t *r = user;
@@ -66,7 +67,8 @@ static bool get_header(void *user, const char *name, uint32_t index, spanprof_he
     return false;
 }
 
-/* The conventions know these methods; others are not for names, for there is no end of them. */
+/* The method, if it is one that the conventions list. Others must not be part of a name, because
+ * there could be any number of them. */
 static ngx_str_t known_method(ngx_http_request_t *r)
 {
     static const ngx_uint_t known = NGX_HTTP_GET | NGX_HTTP_HEAD | NGX_HTTP_POST | NGX_HTTP_PUT |
@@ -76,7 +78,7 @@ static ngx_str_t known_method(ngx_http_request_t *r)
     return r->method & known ? r->method_name : (ngx_str_t)ngx_string("_OTHER");
 }
 
-/* What the sampler may ask about, and what is known this early. */
+/* Start the span with the attributes that are known now, because the sampler may use them. */
 static spanprof_span start_span(ngx_http_request_t *r)
 {
     ngx_str_t method = known_method(r), path = ngx_http_spanprof_path(r);
@@ -91,10 +93,10 @@ static spanprof_span start_span(ngx_http_request_t *r)
     options.parent = &parent;
     options.attributes = attributes;
     options.attribute_count = sizeof(attributes) / sizeof(attributes[0]);
-    return spanprof_span_start(tracer, "HTTP", &options); /* it gets its name at its end */
+    return spanprof_span_start(tracer, "HTTP", &options); /* log_request gives it its name */
 }
 
-/* The last thing that happens to a request: its pool goes. */
+/* Called when the request's pool is freed, which is the end of the request. */
 static void end_request(void *data)
 {
     ngx_http_spanprof_request_t *request = data;
@@ -103,7 +105,7 @@ static void end_request(void *data)
     spanprof_span_end(request->span);
 }
 
-/* ngx_http_spanprof_begin_pt */
+/* An ngx_http_spanprof_begin_pt. */
 static ngx_http_spanprof_request_t *begin_request(ngx_http_request_t *r)
 {
     ngx_http_spanprof_srv_conf_t *conf = ngx_http_get_module_srv_conf(r, ngx_http_spanprof_module);
@@ -124,10 +126,10 @@ static ngx_http_spanprof_request_t *begin_request(ngx_http_request_t *r)
     return request;
 }
 
-/* --- and ends --------------------------------------------------------------------------------- */
+/* --- a request ends --------------------------------------------------------------------------- */
 
-/* The location that answered: what stands behind "location" in the configuration. Empty where
- * nobody gave one, and for named ones. */
+/* The location that answered, as the configuration names it. Empty without a location, and for
+ * named locations. */
 static ngx_str_t route_of(ngx_http_request_t *r)
 {
     ngx_http_core_loc_conf_t *location = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
@@ -145,7 +147,7 @@ static void name_span(ngx_http_request_t *r, spanprof_span span, const ngx_str_t
         given.len > 0)
         ngx_snprintf(name, sizeof(name), "%V%Z", &given);
     else if (r->method_name.data != method.data)
-        ngx_snprintf(name, sizeof(name), "HTTP %V%Z", route); /* as the conventions ask for */
+        ngx_snprintf(name, sizeof(name), "HTTP %V%Z", route); /* as in the conventions */
     else if (route->len > 0)
         ngx_snprintf(name, sizeof(name), "%V %V%Z", &method, route);
     else
@@ -158,7 +160,7 @@ static void set_status(spanprof_span span, ngx_uint_t status)
 {
     char number[NGX_INT_T_LEN + 1];
 
-    if (status == 0) /* the client went away before there was an answer */
+    if (status == 0) /* the client closed the connection before there was an answer */
         return;
     spanprof_span_set_int(span, "http.response.status_code", (int64_t)status);
     if (status < 500)
@@ -168,7 +170,7 @@ static void set_status(spanprof_span span, ngx_uint_t status)
     spanprof_span_set_status(span, SPANPROF_SPAN_STATUS_ERROR, NULL);
 }
 
-/* As the request names it. */
+/* Set the server and its port, as the request names them. */
 static void set_server(ngx_http_request_t *r, spanprof_span span)
 {
     ngx_int_t port = ngx_http_spanprof_port(r);
@@ -192,7 +194,8 @@ static const char *protocol_version(const ngx_http_request_t *r)
     }
 }
 
-/* A handler of the log phase: what is known of the request now, while it still has a pool. */
+/* A handler of the log phase: set what is known at the end of the request. The request still has
+ * its pool. */
 static ngx_int_t log_request(ngx_http_request_t *r)
 {
     ngx_http_spanprof_request_t *request = ngx_http_spanprof_turns_find(r);
@@ -225,7 +228,7 @@ typedef struct {
     ngx_str_t tracestate;
 } ngx_http_spanprof_setter_t;
 
-/* spanprof_header_setter that keeps a tracestate. */
+/* A spanprof_header_setter that keeps the tracestate. */
 static void keep_tracestate(void *user, const char *name, const char *value)
 {
     ngx_http_spanprof_setter_t *setter = user;
@@ -259,7 +262,7 @@ static ngx_str_t variable_text(ngx_http_request_t *r, const spanprof_context *co
     return value.data == NULL ? (ngx_str_t)ngx_null_string : value;
 }
 
-/* Not found without a span: proxy_set_header then sends no such header. */
+/* Without a span the variable is "not found", and proxy_set_header sends no header. */
 static ngx_int_t get_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v, uintptr_t which)
 {
     ngx_http_spanprof_request_t *request = ngx_http_spanprof_turns_find(r);
@@ -375,7 +378,7 @@ static ngx_http_module_t context = {
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-/* NULL where there is no http {}. */
+/* NULL when the configuration has no http {}. */
 static ngx_http_spanprof_main_conf_t *main_conf_of(ngx_cycle_t *cycle)
 {
     return ngx_http_cycle_get_module_main_conf(cycle, ngx_http_spanprof_module);
@@ -392,8 +395,8 @@ static ngx_flag_t declared(const ngx_array_t *env, const char *name, size_t leng
     return 0;
 }
 
-/* Workers, and a new binary, get an empty environment. What is ours is passed on as if each
- * variable had its directive `env`. */
+/* nginx gives workers, and a new binary, an empty environment. Pass our variables on, as if each
+ * had an `env` directive. */
 static ngx_int_t pass_environment(ngx_cycle_t *cycle)
 {
     ngx_core_conf_t *core = (ngx_core_conf_t *)ngx_get_conf(cycle->conf_ctx, ngx_core_module);
@@ -409,7 +412,7 @@ static ngx_int_t pass_environment(ngx_cycle_t *cycle)
         name = ngx_array_push(&core->env);
         if (name == NULL)
             return NGX_ERROR;
-        *name = (ngx_str_t){length, (u_char *)*variable}; /* '=' and the value stand behind it */
+        *name = (ngx_str_t){length, (u_char *)*variable}; /* '=' and the value follow the name */
     }
     return NGX_OK;
 }
@@ -423,11 +426,12 @@ static ngx_int_t init_module(ngx_cycle_t *cycle)
     if (pass_environment(cycle) != NGX_OK)
         return NGX_ERROR;
     if (!ngx_test_config)
-        spanprof_prepare(); /* for all workers, which are forked */
+        spanprof_prepare(); /* for all workers, because they are forked from this process */
     return ngx_http_spanprof_turns_watch_phases(cycle);
 }
 
-/* Workers write files of their own: PREFIX.PID; but PREFIX.1 to PREFIX.3 are earlier runs. */
+/* Start the SDK. Each worker writes its own files, PREFIX.PID.*. PREFIX.1 to PREFIX.3 are earlier
+ * runs, so PIDs up to 3 get PREFIX.pidPID.*. */
 static spanprof_status start_sdk(spanprof_error *error)
 {
     const char *prefix = getenv("SPANPROF_FILE");
@@ -440,8 +444,8 @@ static spanprof_status start_sdk(spanprof_error *error)
     return spanprof_start(&options, error);
 }
 
-/* Workers, and the one process of `master_process off`, but not the processes that look after
- * caches. */
+/* Whether this process is a worker, or the only process of `master_process off`. The processes that
+ * manage caches serve no requests. */
 static ngx_flag_t serves_requests(ngx_cycle_t *cycle)
 {
     ngx_http_spanprof_main_conf_t *conf = main_conf_of(cycle);
@@ -450,7 +454,7 @@ static ngx_flag_t serves_requests(ngx_cycle_t *cycle)
            (ngx_process == NGX_PROCESS_WORKER || ngx_process == NGX_PROCESS_SINGLE);
 }
 
-/* Without the SDK nginx serves as it would without this module. */
+/* If the SDK does not start, nginx serves requests as it would without this module. */
 static ngx_int_t init_process(ngx_cycle_t *cycle)
 {
     spanprof_error error = {0};
@@ -466,7 +470,7 @@ static ngx_int_t init_process(ngx_cycle_t *cycle)
     return ngx_http_spanprof_turns_watch_events(cycle, begin_request);
 }
 
-/* A worker that ends after a reload or a stop sends what it has. */
+/* A worker that ends, after a reload or a stop, sends what it has recorded. */
 static void exit_process(ngx_cycle_t *cycle)
 {
     if (serves_requests(cycle))

@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three brackets. The outermost is an event: nginx's loop asks the kernel for events through a
- * function pointer, ngx_event_actions.process_events. Ours stands in its place, has events posted
- * instead of handled (as nginx itself does for accept_mutex), and then hands out what has come in
- * nginx's own order: new connections, timers, the rest. So each handler is called from one place,
- * take_turn. The next is a phase: the phase engine is an array of functions, each of which is
- * called through ours. It is where requests are seen first, and what tells streams of HTTP/2 apart
- * that come in one event. The innermost is the output of a request, its filters, for what comes in
- * an event that names no request: one event tells of all reads that threads have done (`aio
- * threads`), whichever requests they are for.
+/* A bracket makes the context of a request active while a function of nginx runs. There are three
+ * kinds, from the outermost to the innermost:
  *
- * An event names its request by address: its data is the request, or the connection of one, or
- * another connection (to an upstream) whose data is one. The table knows these addresses while the
- * request lives; nothing is looked into that is not in it. What it does not know has no span. */
+ * 1. An event. nginx's loop gets events from the kernel through a function pointer,
+ *    ngx_event_actions.process_events, which we replace. Our function lets nginx post the events
+ *    instead of handling them (as nginx itself does for accept_mutex), and then handles them in
+ *    nginx's own order: new connections, timers, the rest. So only take_turn calls handlers.
+ * 2. A phase. The phase engine is an array of functions, and each is called through ours. There a
+ *    request is seen first, and there several streams of HTTP/2 in one event are distinguished.
+ * 3. The output of a request, which passes through its filters. This bracket is for events without
+ *    a request: one event reports all reads of threads (`aio threads`), for any requests.
+ *
+ * The request of an event is found by an address: the event's data is the request, or a connection
+ * of the request, or another connection (to an upstream) whose data is the request. A table has
+ * these addresses as long as the request lives. An address is not dereferenced unless the table has
+ * it, or nginx's own array of connections. An event whose address is not in the table has no
+ * span. */
 #include "ngx_http_spanprof_turns.h"
 
 struct ngx_http_spanprof_key_s {
     const void *address;
     ngx_http_spanprof_request_t *request;
     ngx_http_spanprof_key_t *next;      /* in the same bucket */
-    ngx_http_spanprof_key_t *next_same; /* of the same request */
+    ngx_http_spanprof_key_t *next_same; /* the next key of the same request */
 };
 
-/* What is worked for now. Brackets nest; they lie on the stack. */
+/* The request that nginx works for now. Brackets are nested, and are on the stack. */
 typedef struct ngx_http_spanprof_bracket_s {
-    ngx_http_spanprof_request_t *request; /* NULL: none, or it has ended in here */
+    ngx_http_spanprof_request_t *request; /* NULL: none, or the request has ended */
     spanprof_scope scope;
     ngx_flag_t attached;
     struct ngx_http_spanprof_bracket_s *outer;
@@ -32,7 +36,7 @@ typedef struct ngx_http_spanprof_bracket_s {
 static ngx_http_spanprof_key_t **buckets;
 static ngx_uint_t bucket_mask;
 static ngx_http_spanprof_bracket_t *innermost;
-static void *turn_data; /* of the event that is handled now */
+static void *turn_data; /* the data of the event that is handled now */
 static ngx_http_spanprof_begin_pt begin_request;
 static ngx_int_t (*wait_for_events)(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags);
 static ngx_http_output_header_filter_pt next_header_filter;
@@ -97,7 +101,7 @@ void ngx_http_spanprof_turns_remove(ngx_http_spanprof_request_t *request)
     }
 }
 
-/* BRACKET works for REQUEST from now on, NULL: for none. */
+/* Make REQUEST's context active in BRACKET from now on; NULL: no context. */
 static void work_for(ngx_http_spanprof_bracket_t *bracket, ngx_http_spanprof_request_t *request)
 {
     bracket->request = request;
@@ -171,8 +175,8 @@ static void take_timers(void)
     }
 }
 
-/* Nothing is left for nginx's own loops behind this call. It unlocks the mutex once more, which
- * does nothing. */
+/* After this call nginx's own loops find no events. nginx also unlocks the accept mutex again,
+ * which does nothing. */
 static ngx_int_t process_events(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)
 {
     ngx_int_t rc = wait_for_events(cycle, timer, flags | NGX_POST_EVENTS);
@@ -203,8 +207,8 @@ ngx_int_t ngx_http_spanprof_turns_watch_events(ngx_cycle_t *cycle, ngx_http_span
 
 /* --- phases and filters ----------------------------------------------------------------------- */
 
-/* Opens BRACKET, which works for REQUEST, unless that is what is worked for already. Returns
- * whether it did. */
+/* Opens BRACKET for REQUEST (NULL: for none), unless the active context is already the right one.
+ * Returns whether it opened BRACKET, which then has to be closed. */
 static ngx_flag_t enter(ngx_http_spanprof_bracket_t *bracket, ngx_http_spanprof_request_t *request)
 {
     if (request == NULL && (innermost == NULL || !innermost->attached))
@@ -216,7 +220,7 @@ static ngx_flag_t enter(ngx_http_spanprof_bracket_t *bracket, ngx_http_spanprof_
     return 1;
 }
 
-/* The request of R, which may be seen for the first time. */
+/* What was added for R. If R is seen for the first time, it is added. */
 static ngx_http_spanprof_request_t *request_of(ngx_http_request_t *r)
 {
     ngx_http_spanprof_request_t *request = find(r);
@@ -231,7 +235,8 @@ static ngx_http_spanprof_request_t *request_of(ngx_http_request_t *r)
     return request;
 }
 
-/* R may be gone when its phase returns. */
+/* Called in place of each function of the phase engine. R may be freed when that function
+ * returns. */
 static ngx_int_t check_phase(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
 {
     ngx_http_core_main_conf_t *core = ngx_http_get_module_main_conf(r, ngx_http_core_module);
@@ -246,10 +251,11 @@ static ngx_int_t check_phase(ngx_http_request_t *r, ngx_http_phase_handler_t *ph
     if (buckets == NULL) /* no worker: the SDK does not run */
         return checker(r, ph);
     if (innermost != NULL && innermost->request != NULL && innermost->request->main == r)
-        return checker(r, ph); /* most calls end here */
+        return checker(r, ph); /* fast: most calls return here */
     request = request_of(r);
     if (request != NULL && innermost != NULL && !innermost->attached && turn_data == r->connection)
-        work_for(innermost, request); /* a connection's new request has the rest of its turn */
+        work_for(innermost,
+                 request); /* the connection's event brought R: R has the rest of the turn */
     entered = enter(&bracket, request);
     rc = checker(r, ph);
     if (entered)

@@ -13,7 +13,7 @@ ngx_str_t ngx_http_spanprof_path(ngx_http_request_t *r)
     return path;
 }
 
-/* What a rewrite adds to it is the configuration's own. */
+/* The query as the client sent it, without what the configuration's rewrites add. */
 static ngx_str_t sent_query(ngx_http_request_t *r)
 {
     ngx_str_t query = r->unparsed_uri;
@@ -26,7 +26,7 @@ static ngx_str_t sent_query(ngx_http_request_t *r)
     return query;
 }
 
-/* Keys differ by case. */
+/* Whether KEY is of a secret. Keys are case-sensitive. */
 static ngx_flag_t is_secret(const u_char *key, size_t length)
 {
     static const ngx_str_t secrets[] = {ngx_string("AWSAccessKeyId"), ngx_string("Signature"),
@@ -38,8 +38,8 @@ static ngx_flag_t is_secret(const u_char *key, size_t length)
     return 0;
 }
 
-/* Copies QUERY to OUT, which has room for `redacted` beside each parameter; returns the end of the
- * copy. */
+/* Copies QUERY to OUT, with `redacted` in place of the values of secrets. OUT has room for QUERY
+ * and one `redacted` for each parameter. Returns the end of the copy. */
 static u_char *redact(u_char *out, const ngx_str_t *query)
 {
     u_char *end = query->data + query->len;
@@ -84,8 +84,8 @@ ngx_str_t ngx_http_spanprof_scheme(ngx_http_request_t *r)
     return (ngx_str_t)ngx_string("http");
 }
 
-/* What follows ":" in NAME, a host and maybe its port. An IPv6 address has colons of its own,
- * between brackets. */
+/* What follows ":" in NAME, which is a host, or a host with a port. The colons of an IPv6 address
+ * are between brackets and do not count. */
 static ngx_str_t port_behind(ngx_str_t name)
 {
     u_char *end = name.data + name.len, *bracket = ngx_strlchr(name.data, end, ']');
@@ -96,7 +96,7 @@ static ngx_str_t port_behind(ngx_str_t name)
     return (ngx_str_t){(size_t)(end - colon - 1), colon + 1};
 }
 
-/* Host and port of a request line such as "GET http://host:80/ HTTP/1.1". Empty in one that has
+/* Host and port in a request line such as "GET http://host:80/ HTTP/1.1". Empty when the line has
  * only a path. */
 static ngx_str_t asked_host(const ngx_str_t *line)
 {
@@ -113,7 +113,7 @@ static ngx_str_t asked_host(const ngx_str_t *line)
     return (ngx_str_t){(size_t)(stop - host), host};
 }
 
-/* A host in the request line counts more than the header Host. */
+/* The port that the client sent. If the request line has a host, the header Host is ignored. */
 static ngx_str_t sent_port(ngx_http_request_t *r)
 {
     ngx_str_t host = asked_host(&r->request_line);

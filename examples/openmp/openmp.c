@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenMP: the threads of a parallel region know nothing of the span of the thread that opened it.
- * What carries the context: a variable, taken outside and attached inside by each thread. Tasks may
- * run on any thread of the team, later: each takes the context with it.
+/* OpenMP: a parallel region's threads do not have the active span of the thread that opened the
+ * region. What carries the context: a variable, which is set outside the region and attached inside
+ * by each thread. A task may run later, on any thread of the team, so each task has a copy of its
+ * span.
  *
  *     ./openmp [REQUESTS] */
 #include <spanprof/spanprof.h>
@@ -22,8 +23,8 @@ static void compute_in_parallel(unsigned number)
 #pragma omp for schedule(dynamic) nowait
         for (int part = 0; part < PARTS; part++)
             work(number);
-        /* Before the barrier at the region's end: who waits there, and may spin, works for nobody.
-         */
+        /* Detach before the barrier at the end of the region: a thread that waits there, and may
+         * spin, does not work for the request. */
         spanprof_scope_detach(&scope);
     }
 }
@@ -38,7 +39,7 @@ static void answer(unsigned number)
     spanprof_span_end(span);
 }
 
-/* One thread takes the requests, all of the team answer them. */
+/* One thread takes the requests, and all threads of the team answer them. */
 static void answer_as_tasks(unsigned first, unsigned count)
 {
 #pragma omp parallel num_threads(2)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with opentelemetry-cpp as its tracer. Its spans go where they went before, here to
-// standard output; what is new are the three lines marked below, and a profile whose samples know
-// these spans. Try it:
+// A program with opentelemetry-cpp as its tracer. Its spans are exported as before, here to
+// standard output. Only the three lines marked below are new. They add a profile whose samples are
+// linked to these spans. Try it:
 //
 //   SPANPROF_EXPORTER=file SPANPROF_FILE=otel ./opentelemetry-cpp
 //   spanprof flame otel.profiles.jsonl --span ID      # ID: a span_id that was printed

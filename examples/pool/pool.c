@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread pool with a queue. What carries the context: the job has the span in it, and whoever
- * takes the job attaches it.
+/* A thread pool with a queue. What carries the context: the job has the span, and the thread that
+ * takes the job attaches the span.
  *
  *     ./pool [REQUESTS] */
 #include <spanprof/spanprof.h>
@@ -15,7 +15,7 @@ enum { WORKERS = 2, QUEUE = 16 };
 
 typedef struct job {
     unsigned request;
-    spanprof_span span; /* 16 bytes; spanprof_context would do, where the span ends elsewhere */
+    spanprof_span span; /* or a spanprof_context, if another thread ends the span */
 } job;
 
 static struct {
@@ -55,10 +55,10 @@ static bool take(job *j, bool waits)
 static void handle(job *j)
 {
     spanprof_scope scope =
-        spanprof_span_attach(j->span); /* from here on this thread works for it */
+        spanprof_span_attach(j->span); /* from here on this thread works for the span */
     work(j->request);
     spanprof_scope_detach(&scope);
-    spanprof_span_end(j->span); /* any thread may */
+    spanprof_span_end(j->span); /* any thread may end a span */
 }
 
 static void *run_worker(void *unused)
@@ -70,9 +70,9 @@ static void *run_worker(void *unused)
     return NULL;
 }
 
-/* The span begins when the request comes, so that its time in the queue is part of it. It is not
- * attached: this thread goes on with the next request. When the queue is full it takes an old job
- * off it first, under that job's span. */
+/* The span begins when the request arrives, so it includes the time in the queue. This thread does
+ * not attach the span, because it goes on with the next request. When the queue is full, this
+ * thread first handles the oldest job, under that job's span. */
 static void accept_request(unsigned request)
 {
     job j = {.request = request, .span = spanprof_span_start(NULL, "request", NULL)}, old;

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spans of PostgreSQL's statements, with children for planner and executor, and samples of the
- * backend's CPU time linked to them. docs/tracers/postgresql.md is its manual.
+ * backend's CPU time that are linked to the spans. docs/tracers/postgresql.md is the manual of this
+ * extension.
  *
- *   shared_preload_libraries = 'spanprof_postgres'      (or session_preload_libraries, or LOAD)
- *   spanprof.track = top | all | none    which statements have a span: the client's (top), or also
- * those in functions (all, the default) spanprof.phases = on | off           whether `plan` and
- * `execute` are spans of their own (on) spanprof.query_text = on | off       whether spans have the
- * statement's text (off: texts have literals in them) spanprof.traceparent = '00-…'        the
- * parent of the session's statements that have no comment with one
+ *     shared_preload_libraries = 'spanprof_postgres'    or session_preload_libraries, or LOAD
+ *     spanprof.track = top | all | none    which statements have a span: those of the client
+ *                                          (top), or also those in functions (all, the default)
+ *     spanprof.phases = on | off           whether `plan` and `execute` have their own spans;
+ *                                          default: on
+ *     spanprof.query_text = on | off       whether spans have the statement's text; default: off,
+ *                                          because the text includes literals
+ *     spanprof.traceparent = '00-…'        the parent of statements of this session that have no
+ *                                          comment with a traceparent
  *
- * A context is active inside the calls of PostgreSQL's hooks and nowhere else. Every hook detaches
- * what it attached, on its return and on an error, before the error goes on. What an error leaves
- * behind of a statement, its executor state, is freed by PostgreSQL; there its spans end. So no
- * statement is charged with what comes after it.
+ * A context is active only inside the calls of PostgreSQL's hooks. Every hook detaches what it
+ * attached, both when it returns and, on an error, before it throws the error again. After an error
+ * PostgreSQL frees the executor state of the statement, and then the statement's spans end. So no
+ * statement gets samples of what runs after it.
  *
- * Each backend runs an SDK of its own, from its first statement to its exit; the postmaster runs
- * none.
+ * Each backend runs its own SDK, from its first statement to its exit; the postmaster runs none.
  *
  * Attributes: OpenTelemetry semantic conventions, database/postgresql. */
 #include "postgres.h"
@@ -45,11 +48,11 @@ enum { TRACK_NONE, TRACK_TOP, TRACK_ALL };
 /* The spans of a statement. */
 typedef struct spans {
     spanprof_span statement;
-    spanprof_span execute; /* zero without phases, and until it is executed */
+    spanprof_span execute; /* zero without phases */
 } spans;
 
-/* A statement that is being executed. Lives in its executor state's memory, whose end is its end.
- */
+/* A statement that is being executed. It is in the memory of the executor state, and is removed
+ * when that memory is freed. */
 typedef struct execution {
     spans spans;
     QueryDesc *query;
@@ -57,28 +60,29 @@ typedef struct execution {
     struct execution *next;
 } execution;
 
-/* A statement that was planned, and will be executed soon, or never. */
+/* A statement that was planned. It will be executed soon, or never. */
 typedef struct planned {
     spanprof_span statement;
     int level;
     int location;
     CmdType command;
-    uint64 source;       /* hash of the text that LOCATION is in */
-    TimestampTz message; /* when the client's message came that it is planned for */
-    bool passed;         /* the execution of statements of its level has begun */
+    uint64 source;       /* the hash of the text that `location` refers to */
+    TimestampTz message; /* when the client's message came that caused the planning */
+    bool passed;         /* since then, execution of a statement of this level has begun */
 } planned;
 
-/* More than these in one text are rare: further ones have a span for each phase. */
+/* More planned statements in one text are rare. Each further one has two spans of its own: one for
+ * planning and one for execution. */
 #define MAX_WAITING 16
 
 static int track = TRACK_ALL;
 static bool phases = true;
 static bool query_text;
 static char *traceparent;
-static char *parallel_parent; /* how a leader's context reaches its workers: settings do */
+static char *parallel_parent; /* the leader's context, which its workers get as a setting */
 
 static spanprof_tracer *tracer;
-static int level; /* of nesting: 0 is the client's statement */
+static int level; /* of nesting; 0: a statement of the client */
 static execution *executions;
 static planned waiting[MAX_WAITING]; /* in the order in which they were planned */
 static int waiting_count;
@@ -98,7 +102,8 @@ static void stop_sdk(int code, Datum argument)
     spanprof_stop(2000000000u);
 }
 
-/* Files of its own for each backend: PREFIX.PID; but PREFIX.1 to PREFIX.3 are earlier runs. */
+/* Start the SDK. Each backend writes its own files, PREFIX.PID.*. PREFIX.1 to PREFIX.3 are earlier
+ * runs, so PIDs up to 3 get PREFIX.pidPID.*. */
 static bool start_sdk(void)
 {
     const char *prefix = getenv("SPANPROF_FILE");
@@ -118,7 +123,7 @@ static bool start_sdk(void)
     return true;
 }
 
-/* Whether a statement here and now gets spans. The first one starts the SDK. */
+/* Whether a statement that runs now gets spans. The first such statement starts the SDK. */
 static bool tracks(void)
 {
     static enum { NOT_YET, RUNS, FAILED } sdk;
@@ -148,9 +153,9 @@ static piece trimmed(piece text)
     return text;
 }
 
-/* The statement at LOCATION, LENGTH bytes (0: all of the rest) of SOURCE. Empty without a source
- * (extensions plan and execute statements that have none), and where it ends before LOCATION: an
- * extension may have cut it. */
+/* The statement at LOCATION in SOURCE: LENGTH bytes, or with 0 the rest of SOURCE. Empty when there
+ * is no source (extensions plan and execute statements without one), and when SOURCE ends before
+ * LOCATION, because an extension may have cut it. */
 static piece statement_text(const char *source, int location, int length)
 {
     size_t skipped = location > 0 ? (size_t)location : 0;
@@ -163,8 +168,8 @@ static piece statement_text(const char *source, int location, int length)
     return trimmed(text);
 }
 
-/* The comment that ends TEXT, or else the one that begins it. What stands there cannot be part of a
- * string. */
+/* The comment at the end of TEXT, or if there is none, the comment at its beginning. At these
+ * places a comment cannot be part of a string. */
 static piece comment_of(piece text)
 {
     piece none = {NULL, NULL};
@@ -187,8 +192,8 @@ static piece comment_of(piece text)
     return none;
 }
 
-/* The value of KEY='VALUE' in COMMENT, as sqlcommenter writes it. Returns false when it is not
- * there or does not fit. */
+/* Copy the value of KEY='VALUE' in COMMENT, as sqlcommenter writes it, to VALUE. Returns false when
+ * there is none or it needs more than SIZE bytes. */
 static bool comment_value(piece comment, const char *key, char *value, size_t size)
 {
     size_t length = strlen(key);
@@ -210,8 +215,8 @@ static bool comment_value(piece comment, const char *key, char *value, size_t si
     return false;
 }
 
-/* Under what a client's statement starts: its comment, the setting, or nothing; a nested one under
- * what is active. */
+/* The parent of a statement. A client's statement has the parent that its comment names, or else
+ * the setting, or else none. A nested statement has the active span as its parent. */
 static spanprof_context parent_of(piece text)
 {
     spanprof_context parent = {0};
@@ -248,8 +253,7 @@ static const char *operation_name(CmdType command)
     }
 }
 
-/* The name of this backend's database, which it keeps for life; NULL before it could be looked up.
- */
+/* The name of this backend's database, which never changes. NULL until it could be looked up. */
 static const char *database_name(void)
 {
     static char *kept;
@@ -286,7 +290,8 @@ static spanprof_span start_statement(const char *operation, piece text)
     return spanprof_span_start(tracer, name, &options);
 }
 
-/* A phase of a statement; the zero handle without phases, and where nobody would see it. */
+/* Start the span of a phase of STATEMENT. Returns the zero handle without phases, and when
+ * STATEMENT is not recorded. */
 static spanprof_span start_phase(spanprof_span statement, const char *name)
 {
     spanprof_span_options options = SPANPROF_SPAN_OPTIONS_INIT;
@@ -319,7 +324,7 @@ static void set_error_code(spanprof_span span, int code)
     spanprof_span_set_status(span, SPANPROF_SPAN_STATUS_ERROR, NULL);
 }
 
-/* In a PG_CATCH: SPAN has failed with the error that is on its way. */
+/* Called in a PG_CATCH: SPAN has failed with the current error. */
 static void set_error(spanprof_span span)
 {
     set_error_code(span, geterrcode());
@@ -327,7 +332,7 @@ static void set_error(spanprof_span span)
 
 /* --- planned, and not yet executed ------------------------------------------------------------ */
 
-/* 0 without a source. */
+/* The hash of the text SOURCE; 0 without a source. */
 static uint64 source_hash(const char *source)
 {
     if (source == NULL)
@@ -344,7 +349,8 @@ static spanprof_span remove_waiting(int i)
     return statement;
 }
 
-/* Those of LOWEST and deeper levels were not executed, or no longer matter. */
+/* Remove the planned statements of LOWEST and deeper levels, which will not be executed any more,
+ * and end their spans. */
 static void drop_waiting(int lowest)
 {
     for (int i = waiting_count - 1; i >= 0; i--) {
@@ -353,9 +359,9 @@ static void drop_waiting(int lowest)
     }
 }
 
-/* A statement of this level and of the text SOURCE is about to be planned. Those of its level that
- * were planned with it are still to be executed: actions of one rule, statements of one function.
- * Others no longer are. */
+/* A statement of this level and of the text SOURCE is about to be planned. Statements of this level
+ * that were planned together with it (actions of one rule, statements of one function) will still
+ * be executed. Remove all others. */
 static void begin_planning(uint64 source)
 {
     TimestampTz message = GetCurrentStatementStartTimestamp();
@@ -386,9 +392,9 @@ static void add_waiting(spanprof_span statement, const Query *parse, uint64 sour
                                          .message = GetCurrentStatementStartTimestamp()};
 }
 
-/* The span of QUERY when it was planned just now; else a new one. Statements that are planned
- * together are executed in the same order, so that of actions of a rule, which have no location of
- * their own, the first fits. (Plans are copied, so that their addresses say nothing.) */
+/* The span of QUERY, if QUERY was planned before; else a new span. Statements that are planned
+ * together are executed in the same order. So of several actions of a rule, which have the same
+ * location, the first one is taken. (Plans are copied, so their addresses cannot be compared.) */
 static spanprof_span take_waiting(const QueryDesc *query)
 {
     const PlannedStmt *plan = query->plannedstmt;
@@ -454,12 +460,12 @@ static PlannedStmt *hook_planner(Query *parse, const char *source, int options,
     level--;
     spanprof_scope_detach(&scope);
     end(phase);
-    drop_waiting(level + 1); /* of functions that the planner called */
+    drop_waiting(level + 1); /* statements of functions that the planner called */
     add_waiting(statement, parse, hash);
     return plan;
 }
 
-/* At the end of a transaction nothing is about to be executed. */
+/* After the end of a transaction no planned statement will be executed. */
 static void end_transaction(XactEvent event, void *argument)
 {
     if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT)
@@ -477,7 +483,7 @@ static execution *find_execution(const QueryDesc *query)
     return e;
 }
 
-/* The executor's state goes: by ExecutorEnd, or behind an error. */
+/* Called when the executor's state is freed: by ExecutorEnd, or after an error. */
 static void forget_execution(void *argument)
 {
     execution *gone = argument, **link;
@@ -500,7 +506,7 @@ static void remember_execution(QueryDesc *query, spans spans)
     MemoryContextRegisterResetCallback(query->estate->es_query_cxt, &e->forget);
 }
 
-/* A fatal error ends the backend without a PG_CATCH; the log is where it passes. */
+/* A fatal error ends the backend without a PG_CATCH, but it is logged before. */
 static void hook_log(ErrorData *error)
 {
     const execution *e;
@@ -553,7 +559,7 @@ static void hook_start(QueryDesc *query, int flags)
     spanprof_scope_detach(&scope);
 }
 
-/* What the executor is asked to do. */
+/* A step of the executor, with its arguments. */
 typedef struct step {
     enum { RUN, FINISH, END } what;
     ScanDirection direction;
@@ -585,7 +591,7 @@ static void take_step(QueryDesc *query, const step *step)
     }
 }
 
-/* A step of an execution that was remembered; END frees it. */
+/* Take a step of E with E's span active. END frees E. */
 static void take_traced_step(execution *e, const step *step)
 {
     QueryDesc *query = e->query;
@@ -619,8 +625,9 @@ static void trace_step(QueryDesc *query, const step *step)
         take_traced_step(e, step);
 }
 
-/* What the workers of QUERY, which E is the execution of, work for: without E, a statement in a
- * function that has no span of its own, for what is active. Invalid: nothing. */
+/* The context for the parallel workers of QUERY. E is the execution of QUERY, or NULL: QUERY is a
+ * statement in a function and has no span, so its workers get the active context. Not valid when
+ * QUERY has no workers, or when nothing is active. */
 static spanprof_context context_of_workers(const QueryDesc *query, const execution *e)
 {
     if (!query->plannedstmt->parallelModeNeeded || IsInParallelMode())
@@ -631,8 +638,8 @@ static spanprof_context context_of_workers(const QueryDesc *query, const executi
                                                             : e->spans.statement);
 }
 
-/* Parallel workers get the leader's settings when they are launched. An error puts back the setting
- * as it does all of them. TEXT is the leader's context. */
+/* Take a step with TEXT, the leader's context, as a setting, because parallel workers get the
+ * leader's settings when they start. After an error PostgreSQL restores the setting. */
 static void run_with_workers(QueryDesc *query, const char *text, const step *step)
 {
     int nest_level = NewGUCNestLevel();
@@ -764,5 +771,5 @@ void _PG_init(void)
     emit_log_hook = hook_log;
     RegisterXactCallback(end_transaction, NULL);
     if (process_shared_preload_libraries_in_progress)
-        spanprof_prepare(); /* for all backends, which are forked */
+        spanprof_prepare(); /* for all backends, because they are forked from this process */
 }

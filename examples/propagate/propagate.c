@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One trace through a thread and another process.
  *
- * Within a process a context is plain data: copy it beside the work, attach it where the work is
- * done. Between processes it travels as a W3C traceparent, here on the command line of the child,
- * elsewhere in a header. */
+ * In a process a context is plain data: copy the context together with the work, and attach it on
+ * the thread that does the work. Between processes a context is sent as a W3C traceparent: here on
+ * the command line of the child, in most programs in a header. */
 #include <spanprof/spanprof.h>
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ static void print_place(const char *where)
     fflush(stdout);
 }
 
-/* JOB is the context that was active where the work was handed over. */
+/* JOB is the context that was active when the thread was created. */
 static void *run_job(void *job)
 {
     spanprof_scope scope = spanprof_context_attach(job);
@@ -74,7 +74,7 @@ static int run_parent(char *program)
 
 int main(int argc, char **argv)
 {
-    /* Each process writes files of its own, or sends to the same receiver. */
+    /* Each process writes its own files. (With a receiver, both send to the same one.) */
     spanprof_options options = SPANPROF_OPTIONS_INIT;
     options.service_name = argc > 1 ? "propagate-child" : "propagate";
     options.file = options.service_name;

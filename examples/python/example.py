@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program with OpenTelemetry as its tracer, whose time is spent in native extensions. Its spans go where they went before, here to standard
-output; new are the three lines marked below, and a profile whose samples know these spans, also across await. Try it:
+"""A program with OpenTelemetry as its tracer, which spends its time in native extensions. Its spans are exported as before, here to standard
+output. Only the three lines marked below are new. They add a profile whose samples are linked to these spans, also across await. Try it:
 
   SPANPROF_EXPORTER=file SPANPROF_FILE=python python3 example.py
   spanprof flame python.profiles.jsonl --span ID      # ID: a span_id that was printed"""
@@ -29,7 +29,7 @@ def count_orders():
 
 async def serve(cart):
     with tracer.start_as_current_span("GET /cart", attributes={"cart": cart}):
-        await asyncio.sleep(0.01)  # others are served meanwhile
+        await asyncio.sleep(0.01)  # other requests are served meanwhile
         with tracer.start_as_current_span("count"):
             count_orders()
         await asyncio.sleep(0)

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spanprof under opentelemetry-sdk: samples of native code, be it the interpreter's or an extension's, are linked to the span that was current.
+"""spanprof with opentelemetry-sdk: samples of native code, of the interpreter and of extensions, are linked to the span that was current.
 
     import spanprof_opentelemetry
     spanprof_opentelemetry.install()                                               # before any span
     provider.add_span_processor(spanprof_opentelemetry.SpanProcessor())            # before the exporter's
 
-Four places are hooked. OpenTelemetry's runtime context says when a thread's current span changes, unless asyncio changes it: each of its tasks
-and callbacks runs in a context of its own, which the event loop enters and leaves without a word to OpenTelemetry. So its handles say it, too, and
-so do the work items of thread pools, anyio's too. The span processor says which spans there are and who is whose parent, and marks them.
-docs/tracers/python.md says what nobody can know here. Whatever fails in here is logged once, and the program goes on."""
+Four places are hooked:
+
+1. OpenTelemetry's runtime context: here a thread's current span changes, unless asyncio changes it.
+2. asyncio's handles: each task and callback runs in its own contextvars.Context. The event loop enters and leaves it without a call of OpenTelemetry.
+3. The work items of thread pools, also of anyio: they may run in another contextvars.Context, too.
+4. The span processor: it learns which spans there are and what their parents are, and marks the spans that have a profile.
+
+docs/tracers/python.md says which changes cannot be seen. An error in this module is logged once, and the program continues."""
 import asyncio, concurrent.futures.thread, contextvars, ctypes, ctypes.util, functools, logging, os, sys, threading
 from asyncio import _get_running_loop
 
@@ -24,11 +28,11 @@ class _Scope(ctypes.Structure):
     _fields_ = [("thread", ctypes.c_uint32), ("depth", ctypes.c_uint32), ("serial", _uint64)]
 
 
-class _StartAttributes(ctypes.Structure):  # four items of 24 bytes, which are not read: how many there are says it
+class _StartAttributes(ctypes.Structure):  # items: four of 24 bytes; only their count is read
     _fields_ = [("struct_size", ctypes.c_uint32), ("count", ctypes.c_uint32), ("items", _uint64 * 12), ("text", ctypes.c_char * 64)]
 
 
-# A PyDLL keeps the interpreter's lock: none of these calls waits for anything but, sometimes and briefly, a lock of spanprof's own.
+# A PyDLL keeps the interpreter's lock during a call. That is fine, because these calls wait for nothing except, rarely and briefly, spanprof's own locks.
 _lib = ctypes.PyDLL(os.environ.get("SPANPROF_LIBRARY") or ctypes.util.find_library("spanprof") or "libspanprof.so.0")
 _lib.spanprof_start.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
 _lib.spanprof_processor_on_start.argtypes = [_pointer, _pointer, _pointer, _uint64, ctypes.POINTER(_StartAttributes)]
@@ -42,12 +46,12 @@ _logger = logging.getLogger(__name__)
 
 
 class _State:
-    """What is told of one thread. Apart from its local object, for that is slow to ask."""
+    """What spanprof knows of one thread. It is not in the threading.local itself, because access to that is slow."""
     __slots__ = ("span", "scope", "turn")
 
     def __init__(self):
-        self.span = self.scope = None  # what its samples are linked to
-        self.turn = None  # one for each piece of work whose contextvars.Context was known when it began, or None
+        self.span = self.scope = None  # the span that the thread's samples are linked to, and its spanprof_scope
+        self.turn = None  # an object for the piece of work that runs (see _turn), or None
 
 
 class _Here(threading.local):
@@ -64,7 +68,7 @@ def _log_once():
 
 
 def _pack(context):
-    """A spanprof_context of a SpanContext."""
+    """The bytes of a spanprof_context for a SpanContext."""
     return (context.trace_id.to_bytes(16, "big") + context.span_id.to_bytes(8, "big") + bytes(8)
             + bytes((context.trace_flags & 255, context.is_remote)) + bytes(30))
 
@@ -77,21 +81,21 @@ def _packed(span):
     try:
         span._spanprof = packed
     except AttributeError:
-        pass  # a kind of span that has __slots__
+        pass  # a span class with __slots__
     return packed
 
 
 def _in_foreign_loop():
-    """In an event loop that is not asyncio's (uvloop, trio): when it goes on to another task is not told."""
+    """Whether this thread runs an event loop without asyncio's handles (uvloop, trio). Its switches from task to task cannot be seen."""
     trio = sys.modules.get("trio")
     return _get_running_loop() is not None or trio is not None and trio.lowlevel.in_trio_run()
 
 
 def _tell(here, span):
-    """This thread works for SPAN from now on, or for none."""
+    """Link this thread's samples to SPAN from now on; None: to no span."""
     try:
         if here.turn is None and _in_foreign_loop():
-            span = None  # better than the span of another task
+            span = None  # no link, because the span may be another task's
         if span is here.span:
             return
         packed = None if span is None else _packed(span)
@@ -120,29 +124,31 @@ class _RuntimeContext:
         self.get_current = inner.get_current
 
     def attach(self, context):
-        """The token is a tuple: OpenTelemetry's own, and where this was and what was told there before."""
+        """Make CONTEXT current. The token is a tuple: OpenTelemetry's own token, and this thread's state, turn and span before the call."""
         here = _here.state
         token = self._inner.attach(context), here, here.turn, here.span
         _tell(here, _span_of(context))
         return token
 
     def detach(self, token):
-        """Takes back what was told before the attach. That is not always the current span now: a contextvars.Context may have been entered in between
-        and be left soon, both without a word, and then its span would stay."""
+        """Link this thread's samples to the span that they were linked to before the attach. The current span may be a different one: the program may
+        have entered a contextvars.Context since, without a call of OpenTelemetry. It may soon leave it in the same way, and a link to the Context's
+        span would then remain."""
         here, there, turn, outer = _here.state, None, None, None
-        if type(token) is tuple:  # else attached before install
+        if type(token) is tuple:  # no tuple: attached before install
             token, there, turn, outer = token
         try:
             self._inner.detach(token)
         finally:
             if there is here and turn is here.turn:
                 _tell(here, outer)
-            else:  # in a turn: attached in an earlier one, of the same Context
+            else:  # attached before install, in an earlier turn, or on another thread
                 _tell(here, _current_span() if here.turn is not None else None)
 
 
 def _turn(span, function, *arguments):
-    """FUNCTION in a turn that begins with SPAN. Afterwards it is again as before."""
+    """Call FUNCTION in a new turn, with samples linked to SPAN. A turn is one piece of work whose first span is known. Afterwards restore the turn and
+    the span."""
     here = _here.state
     outer_turn, outer, here.turn = here.turn, here.span, object()
     try:
@@ -154,15 +160,15 @@ def _turn(span, function, *arguments):
 
 
 def _span_in(context):
-    """What is current in a contextvars.Context."""
+    """The current span of a contextvars.Context."""
     try:
         return context.run(_current_span)
     except RuntimeError:
-        return None  # entered already, perhaps by another thread: who is to run in it will say so
+        return None  # the Context is already entered, perhaps by another thread
 
 
 def _step(run):
-    """asyncio.Handle._run, which runs a callback, or a task up to its next await, in the context that it belongs to."""
+    """Wrap asyncio.Handle._run, which runs a callback, or a task up to its next await, in the handle's Context."""
     @functools.wraps(run)
     def step(handle):
         _turn(_span_in(handle._context), run, handle)
@@ -170,7 +176,8 @@ def _step(run):
 
 
 def _pooled(run):
-    """A work item of concurrent.futures. What it runs is often a Context's run, of asyncio.to_thread always: a switch without a word, too."""
+    """Wrap the run of a work item of concurrent.futures. The item's function is often Context.run (with asyncio.to_thread always), which changes the
+    current span without a call of OpenTelemetry."""
     @functools.wraps(run)
     def work(item, *arguments):
         function = getattr(item, "fn", None)
@@ -180,7 +187,8 @@ def _pooled(run):
 
 
 def carried(function):
-    """FUNCTION for a contextvars.Context.run that nobody is told of, on a thread of one's own: Context.run(carried(function), …)."""
+    """Wrap FUNCTION for a program that calls contextvars.Context.run on its own threads: Context.run(carried(function), …). The samples of FUNCTION are
+    linked to the Context's span."""
     @functools.wraps(function)
     def run(*arguments, **keywords):
         return _turn(_current_span(), functools.partial(function, *arguments, **keywords))
@@ -188,7 +196,8 @@ def carried(function):
 
 
 def _to_thread(run_sync):
-    """anyio.to_thread.run_sync, by which Starlette and FastAPI run endpoints that are no coroutines: a Context's run on threads of anyio's own."""
+    """Wrap anyio.to_thread.run_sync, which calls Context.run on anyio's own threads. Starlette and FastAPI run endpoints with it that are not
+    coroutines."""
     @functools.wraps(run_sync)
     def run(function, *arguments, **keywords):
         return run_sync(carried(function), *arguments, **keywords)
@@ -196,7 +205,7 @@ def _to_thread(run_sync):
 
 
 def _greenlets():
-    """Who has replaced the threads of this program by greenlets, if anybody has: these switch without a word."""
+    """The library that has replaced the threads of this program by greenlets: "gevent" or "eventlet"; else None. Switches of greenlets cannot be seen."""
     gevent, eventlet = sys.modules.get("gevent.monkey"), sys.modules.get("eventlet.patcher")
     if gevent and (gevent.is_module_patched("threading") or gevent.is_module_patched("socket")):
         return "gevent"
@@ -209,12 +218,13 @@ def _refuse_once(patched):
 
 
 def start():
-    """Start sampling and sending, by the environment. For a forked worker; others call install. Returns 0, or less when it does not start."""
+    """Start sampling and sending, with the settings of the environment. Call this in a forked worker; elsewhere call install. Returns 0, or a negative
+    spanprof_status when the SDK does not start."""
     return _lib.spanprof_start(None, None)
 
 
 def install():
-    """Have every change of the current span told, and start. Not in a program that gevent or eventlet has patched: one warning says so."""
+    """Hook the changes of the current span, and start. In a program that gevent or eventlet has patched, do nothing except log one warning."""
     if isinstance(opentelemetry.context._RUNTIME_CONTEXT, _RuntimeContext):
         return
     if patched := _greenlets():
@@ -237,7 +247,7 @@ class SpanProcessor(_SpanProcessor):
     def on_start(self, span, parent_context=None):
         try:
             out = _StartAttributes(struct_size=ctypes.sizeof(_StartAttributes))
-            name = str(span.name).encode(errors="replace")  # OpenTelemetry takes any object, and half surrogates
+            name = str(span.name).encode(errors="replace")  # OpenTelemetry accepts any object as name, and lone surrogates
             _lib.spanprof_processor_on_start(_packed(span), span.parent and _pack(span.parent), name, 0, out)
             if out.count:
                 span.set_attribute("pyroscope.profile.id", trace.format_span_id(span.get_span_context().span_id))

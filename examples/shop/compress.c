@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-enum { GZIP_WINDOW = 15 + 16 }; /* the largest window, and 16 says gzip instead of zlib */
+enum { GZIP_WINDOW = 15 + 16 }; /* the largest window (15); 16 more means gzip instead of zlib */
 
 static bool deflate_all(z_stream *stream, const page *from, page *to)
 {

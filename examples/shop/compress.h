@@ -4,7 +4,7 @@
 
 #include "page.h"
 
-/* Replace what is in PAGE by its gzip form. False, and PAGE is untouched, when memory is short. */
+/* Compress the content of PAGE by gzip. False when memory is short: then PAGE is unchanged. */
 bool compress_page(page *page);
 
 #endif

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the shop's customers do, for wrk: mostly look at products, sometimes ask for a report.
+-- The requests of the shop's customers, for wrk: most look at products, a few ask for a report.
 --     wrk -t 2 -c 16 -d 10 -s load.lua http://127.0.0.1:8080
 
 local threads = 0
@@ -14,7 +14,7 @@ function init()
     wrk.headers["Accept-Encoding"] = "gzip"
 end
 
--- Customers think: milliseconds between an answer and the next request. Without it the pages would only wait for each other.
+-- The time between an answer and a customer's next request, in milliseconds. Without this time requests would mostly wait for each other.
 function delay()
     return math.random(5, 40)
 end

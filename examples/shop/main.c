@@ -4,8 +4,9 @@
  *     SPANPROF_EXPORTER=file SPANPROF_FILE=/tmp/shop ./shop --port 8080
  *     curl 'http://127.0.0.1:8080/report?month=12'
  *
- * What spanprof needs is in this file (start and stop), in server.c (a span for each request), and
- * in routes.c (spans for its steps). All else would look the same without. */
+ * The code for spanprof is in this file (start and stop), in server.c (a span for each request),
+ * and in routes.c (spans for the steps of a request). All other code would be the same without
+ * spanprof. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -88,7 +89,7 @@ static arguments read_arguments(int argc, char **argv)
     return result;
 }
 
-/* A shop that cannot be profiled still sells. */
+/* If the SDK does not start, the shop runs without it. */
 static void start_profiling(void)
 {
     spanprof_options options = SPANPROF_OPTIONS_INIT;
@@ -107,8 +108,8 @@ static void stop_profiling(void)
                 spanprof_status_text(status));
 }
 
-/* Blocked before the first thread starts, so that all threads inherit it and only sigwait takes
- * these signals. */
+/* Block SIGTERM and SIGINT before the first thread starts: all threads inherit the mask, so only
+ * sigwait receives these signals. */
 static void block_signals(sigset_t *signals)
 {
     sigemptyset(signals);

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Zero-initialised is an empty page. `failed` stays once memory was short, so that it is checked
- * once, at the end. */
+/* A zero-initialised page is empty. After memory was short, `failed` stays true, so that one check
+ * at the end is enough. */
 typedef struct page {
     char *text;
     size_t length;
@@ -16,7 +16,7 @@ typedef struct page {
 } page;
 
 void page_printf(page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Append TEXT with what HTML would take for markup escaped. */
+/* Append TEXT, with all characters escaped that HTML would take for markup. */
 void page_escape(page *page, const char *text);
 void page_deinit(page *page);
 

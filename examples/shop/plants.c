@@ -16,7 +16,7 @@ typedef struct visit {
 } visit;
 
 static pthread_mutex_t visits_lock = PTHREAD_MUTEX_INITIALIZER;
-static visit *visits; /* nothing ever takes one out: this is the fault */
+static visit *visits; /* the fault: visits are never removed */
 
 __attribute__((noinline)) static visit *remember_visit(int64_t user)
 {
@@ -43,8 +43,8 @@ int answer_visit(int64_t user, page *out)
 static pthread_mutex_t index_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t word_index[INDEX_WORDS];
 
-/* The fault: the lock is held for the whole work, where a new index could be made beside the old
- * one, and put in its place at the end. */
+/* The fault: the lock is held for the whole time. Instead, a new index could be made without the
+ * lock, and only its replacement of the old one needs the lock. */
 __attribute__((noinline)) static uint32_t rebuild_index(int64_t rounds)
 {
     pthread_mutex_lock(&index_lock);

@@ -6,7 +6,7 @@
 #include "page.h"
 #include "store.h"
 
-/* The first of LINES large, the others as a list. */
+/* The page of a product: the first of LINES. The other lines are listed as similar products. */
 void render_product(page *out, const store_lines *lines);
 void render_cart(page *out, const char *title, int64_t user, const store_lines *lines);
 void render_message(page *out, const char *message);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HERE IS THE BUG that the flamegraph of a slow /report shows. It is of the kind people make:
- * nothing looks wrong in any one line, and with the ten orders of the developer's own database it
- * is fast. Each strcat searches the end of the report from its beginning, so that the time grows
- * with the square of the orders: January takes a millisecond, December some hundred. The other
- * pages use page_printf, which knows where its end is. `shop --repaired` does without the bug. */
+/* HERE IS THE BUG that the flamegraph of a slow /report shows. It is a typical bug: no single line
+ * looks wrong, and with the ten orders of the developer's own database the report is fast. But each
+ * strcat searches the end of the report from its beginning, so the time grows with the square of
+ * the number of orders: January takes a millisecond, December some hundred. The other pages use
+ * page_printf, which keeps the length of the text. `shop --repaired` makes reports without the
+ * bug. */
 #include "report.h"
 
 #include <inttypes.h>
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A cell has to hold the longest text of a store_line with each character escaped. */
+/* A cell has room for the longest text of a store_line, with each character escaped. */
 enum { COLUMNS = 5, CELL_BYTES = 320, ROW_BYTES = COLUMNS * (CELL_BYTES + 10) + 16 };
 
 typedef char cells[COLUMNS][CELL_BYTES];
@@ -34,10 +35,11 @@ static void append_row_to_report(char *report, cells row)
     strcat(report, "</tr>\n");
 }
 
-/* Returns where the row ends. */
+/* Append ROW. Returns where the next row is appended: with the bug always the begin of the report.
+ */
 static char *append_row(char *report, cells row)
 {
-    if (is_repaired) /* the row is the whole text that strcat searches */
+    if (is_repaired) /* then strcat searches only this row */
         *report = 0;
     append_row_to_report(report, row);
     return is_repaired ? report + strlen(report) : report;

@@ -6,7 +6,7 @@
 #include "page.h"
 #include "store.h"
 
-/* Before the first report: reports are made without the bug. */
+/* Make all reports without the bug. Call it before the first report. */
 void report_repair(void);
 void report_render(page *out, int64_t month, const store_lines *orders);
 

@@ -66,7 +66,7 @@ static int answer_cart(int64_t user, page *out)
     return answer_status(result, out);
 }
 
-/* The receipt is kept as it was rendered, compressed. */
+/* Compress the rendered receipt and store it. */
 static store_result keep_checkout(int64_t user, const store_lines *lines, const page *rendered)
 {
     page receipt = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the shop answers. Knows nothing of HTTP but its status codes. */
+/* The shop's answers. This file does not use HTTP, except for its status codes. */
 #ifndef SHOP_ROUTES_H
 #define SHOP_ROUTES_H
 
@@ -7,16 +7,16 @@
 
 typedef struct route route;
 
-/* Also answer the routes with planted faults (plants.h). Before the server starts. */
+/* Also answer the routes with planted faults (plants.h). Call it before the server starts. */
 void routes_add_plants(void);
 /* The route of PATH, or NULL. */
 const route *route_find(const char *path);
-/* What its spans are called: "GET /product". */
+/* The name of ROUTE's spans: "GET /product". */
 const char *route_span_name(const route *route);
-/* The query parameter that it wants, or NULL. */
+/* The query parameter that ROUTE needs, or NULL. */
 const char *route_parameter(const route *route);
-/* Write the answer into OUT and return its HTTP status. VALUE is the parameter's text, NULL when it
- * is missing. */
+/* Write the answer to OUT, and return its HTTP status. VALUE is the text of the query parameter, or
+ * NULL when the parameter is missing. */
 int route_answer(const route *route, const char *value, page *out);
 
 #endif

@@ -30,7 +30,8 @@ static const char *header(struct MHD_Connection *connection, const char *name)
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
-/* The span of a request: it continues the trace of the caller, when the caller sent one. */
+/* Start the span of a request. If the caller sent a trace context, the span continues that trace.
+ */
 static spanprof_span start_span(const server *server, struct MHD_Connection *connection,
                                 const route *route, const char *method, const char *path)
 {
@@ -68,7 +69,7 @@ static int make_answer(struct MHD_Connection *connection, const route *route, co
     return route_answer(route, value, out);
 }
 
-/* Compress OUT when the caller takes that. Returns whether OUT is compressed now. */
+/* Compress OUT if the caller accepts gzip. Returns whether OUT is compressed now. */
 static bool compress_answer(struct MHD_Connection *connection, page *out)
 {
     const char *accepted = header(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING);
@@ -81,7 +82,7 @@ static bool compress_answer(struct MHD_Connection *connection, page *out)
     return compressed;
 }
 
-/* Hands the text of OUT over to the HTTP server. */
+/* Send the text of OUT. The HTTP server takes the text and frees it. */
 static enum MHD_Result send_answer(struct MHD_Connection *connection, int status, bool compressed,
                                    page *out)
 {
@@ -123,8 +124,8 @@ static enum MHD_Result serve(server *server, struct MHD_Connection *connection, 
     return result;
 }
 
-/* libmicrohttpd calls this twice or more a request: with the headers, with each piece of a body,
- * and at the end. */
+/* libmicrohttpd calls this at least twice for each request: after the headers, with each piece of a
+ * body, and at the end. */
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *body,
                                   size_t *body_length, void **state)

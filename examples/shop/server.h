@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP: turns requests into spans and answers. */
+/* The HTTP server: makes a span and an answer for each request. */
 #ifndef SHOP_SERVER_H
 #define SHOP_SERVER_H
 
@@ -7,11 +7,12 @@
 
 typedef struct server server;
 
-/* Listen on 127.0.0.1:PORT (0: a free one) with THREADS threads. After LAST_REQUEST requests (0:
- * never) the process is sent SIGTERM. Returns NULL when that failed, and why was printed. */
+/* Listen on 127.0.0.1:PORT (0: a free port) with THREADS threads. After LAST_REQUEST requests (0:
+ * never) the server sends SIGTERM to its own process. Returns NULL after a message when it cannot
+ * listen, or without a message when memory is short. */
 server *server_start(uint16_t port, unsigned threads, uint64_t last_request);
 uint16_t server_port(const server *server);
-/* Finish the requests under way, end the threads. Returns how many requests were answered. */
+/* Finish the current requests, and end the threads. Returns how many requests were answered. */
 uint64_t server_stop(server *server);
 
 #endif

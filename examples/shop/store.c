@@ -12,7 +12,7 @@
 
 static char directory[256];
 static char path[300];
-static pthread_key_t connection_key; /* the sqlite3 of a thread */
+static pthread_key_t connection_key; /* the thread's connection, a sqlite3 */
 
 static void close_connection(void *connection)
 {
@@ -191,8 +191,8 @@ store_result store_checkout(int64_t user, const store_lines *cart, const void *r
                             size_t receipt_length)
 {
     sqlite3 *database = connection();
-    /* IMMEDIATE takes the one writer's place at once: two checkouts wait for each other instead of
-     * failing half-way. */
+    /* IMMEDIATE takes the write lock at the begin of the transaction, so the second of two
+     * checkouts waits. Without it, a checkout could fail after its first statements. */
     if (!database || sqlite3_exec(database, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
         return STORE_FAILED;
     bool done = take_from_stock(database, cart) &&

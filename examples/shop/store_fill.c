@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Invents a year of business. The numbers are the same at each start, so that two runs can be
- * compared. */
+/* Fills the database with invented data of one year. The numbers are the same at each start, so
+ * that two runs can be compared. */
 #include "store_fill.h"
 
 #include <stddef.h>
 
 static const char schema[] =
     "PRAGMA journal_mode = WAL;"
-    "PRAGMA synchronous = OFF;" /* invented data: nothing is lost with the machine */
+    "PRAGMA synchronous = OFF;" /* invented data: a crash of the machine loses nothing */
     "CREATE TABLE products (id INTEGER PRIMARY KEY, name TEXT, category INTEGER, cents INTEGER, "
     "stock INTEGER);"
     "CREATE INDEX products_category ON products (category);"
@@ -18,9 +18,9 @@ static const char schema[] =
     "CREATE INDEX orders_month ON orders (month);"
     "CREATE TABLE invoices (id INTEGER PRIMARY KEY, user INTEGER, cents INTEGER, receipt BLOB);";
 
-/* 4,000 products in 8 categories; 500 users with 8 to 39 things in their carts; and orders that
- * grow from 700 in January to 8,400 in December. 2654435761 is Knuth's multiplicative hash: it
- * scatters without a generator. */
+/* 4,000 products in 8 categories; 500 users with 8 to 39 items in their carts; and orders, from 700
+ * in January to 8,400 in December. 2654435761 is the factor of Knuth's multiplicative hash: it
+ * scatters numbers without a random generator. */
 static const char rows[] =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4000)"
     " INSERT INTO products SELECT i, 'Lamp & shade, model ' || i, i % 8, 100 + i * 2654435761 % "

@@ -4,7 +4,7 @@
 
 #include <sqlite3.h>
 
-/* Make the tables in an empty DATABASE and fill them. Returns SQLITE_OK or what SQLite said. */
+/* Make the tables in an empty DATABASE and fill them. Returns SQLITE_OK or SQLite's error code. */
 int store_fill(sqlite3 *database);
 
 #endif

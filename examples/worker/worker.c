@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worker processes by fork. What carries the context: a traceparent in the message to the worker,
- * as a header would from host to host. The SDK does not run in a forked child until the child
- * starts one of its own, with files or connections of its own.
+ * like a header between hosts. In a forked child the SDK does not run until the child starts its
+ * own SDK, with its own files or connections.
  *
  *     ./worker [REQUESTS] */
 #include <spanprof/spanprof.h>
@@ -43,7 +43,7 @@ static void run_worker(int number, int channel)
     const char *prefix = getenv("SPANPROF_FILE");
     snprintf(file, sizeof file, "%s.worker-%d", prefix ? prefix : "worker", number);
     spanprof_options options = SPANPROF_OPTIONS_INIT;
-    options.file = file; /* two processes must not write to one */
+    options.file = file; /* two processes must not write to the same file */
     if (spanprof_start(&options, NULL) != SPANPROF_OK)
         fprintf(stderr, "worker %d: running without spans\n", number);
     for (message m; read(channel, &m, sizeof m) == sizeof m;) {
@@ -70,7 +70,7 @@ static void start_worker(int number, int channels[WORKERS])
     channels[number] = pair[0];
 }
 
-/* Each worker gets a request, the parent does its own part, and waits for both. */
+/* Send one request to each worker, and wait for all answers. */
 static void serve(unsigned request, const int channels[WORKERS])
 {
     SPANPROF_SPAN("request") {

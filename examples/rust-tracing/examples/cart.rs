@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A program with `tracing` as its tracer. Its spans go where they went before, here to standard output; new are the three lines marked below, and a
-//! profile whose samples know these spans, whichever of the two threads a task ran on. Try it:
+//! A program with `tracing` as its tracer. Its spans are exported as before, here to standard output. Only the three lines marked below are new. They
+//! add a profile whose samples are linked to these spans, on either of the two threads that run tasks. Try it:
 //!
 //!   SPANPROF_EXPORTER=file SPANPROF_FILE=rust cargo run --release --example cart
 //!   spanprof flame rust.profiles.jsonl --span ID      # ID: a span id that was printed
@@ -23,7 +23,7 @@ fn render_page() -> f64 {
 #[instrument(name = "GET /cart")]
 async fn serve(cart: u32) {
     let total = async {
-        tokio::time::sleep(Duration::from_millis(10)).await; // the thread serves others meanwhile, and another may go on
+        tokio::time::sleep(Duration::from_millis(10)).await; // meanwhile the thread serves others; another thread may continue
         price_cart()
     };
     let total = total.instrument(info_span!("price")).await;

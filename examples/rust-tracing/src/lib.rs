@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! spanprof under `tracing` with `tracing-opentelemetry`: samples of native stacks are linked to the span that was entered.
+//! spanprof with `tracing` and `tracing-opentelemetry`: samples of native stacks are linked to the span that was entered.
 //!
 //! ```ignore
-//! spanprof_tracing::start();                                                  // first thing in main
+//! spanprof_tracing::start();                                                  // at the beginning of main
 //! let provider = builder.with_span_processor(spanprof_tracing::Processor).build();
-//! registry().with(opentelemetry_layer).with(spanprof_tracing::Layer).init();  // behind tracing-opentelemetry's
+//! registry().with(opentelemetry_layer).with(spanprof_tracing::Layer).init();  // after tracing-opentelemetry's
 //! ```
 //!
-//! Two places are hooked. The layer is told when a span is entered and exited, which is when a thread begins and ends to work for it: a future that
-//! is instrumented is entered at each poll, on whichever thread polls it. The span processor is told which spans there are and who is whose
-//! parent, and may mark them. docs/tracers/rust.md says what neither can know.
+//! Two places are hooked. `tracing` calls the layer when a span is entered and exited, which is when a thread begins and stops working for the span: an
+//! instrumented future enters its span at each poll, on the thread that polls. OpenTelemetry calls the span processor with all spans and
+//! their parents, and the processor marks the spans that have a profile. docs/tracers/rust.md says what neither can see.
 
 use opentelemetry::trace::{SpanContext, TraceContextExt};
 use opentelemetry::{Context, KeyValue};
@@ -77,8 +77,8 @@ mod c {
     }
 }
 
-/// Start sampling and sending, everything from the environment. False when it does not start, which has been said on standard error then;
-/// spans work all the same.
+/// Start sampling and sending, with the settings of the environment. False when the SDK does not start; a message on standard error then says why.
+/// The program's spans work in both cases.
 pub fn start() -> bool {
     unsafe { c::spanprof_start(null(), std::ptr::null_mut()) == 0 }
 }
@@ -94,19 +94,19 @@ fn context_of(span: &SpanContext) -> c::Context {
 }
 
 thread_local! {
-    /// Of the spans that this thread has entered, innermost last. One may be in it twice.
+    /// The spans that this thread has entered, innermost last, and their scopes. A span may be in the list twice.
     static SCOPES: RefCell<Vec<(Id, c::Scope)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Tells spanprof which span a thread works for. Comes behind tracing-opentelemetry's layer, which makes the span's context current
-/// when it is entered (unless `with_context_activation(false)`).
+/// Tells spanprof which span a thread works for. Add it after tracing-opentelemetry's layer, because that layer makes the span's context current
+/// when the span is entered (unless `with_context_activation(false)`).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Layer;
 
 impl<S: Subscriber> tracing_subscriber::Layer<S> for Layer {
     fn on_enter(&self, id: &Id, _: tracing_subscriber::layer::Context<'_, S>) {
         let context = Context::map_current(|current| context_of(current.span().span_context()));
-        // A thread that is ending has no SCOPES any more: its samples are its last ones, and nobody's.
+        // A thread that is ending may have no SCOPES any more. Then its last samples have no span.
         let _ = SCOPES.try_with(|scopes| {
             let scope = unsafe { c::spanprof_context_attach(&context) };
             scopes.borrow_mut().push((id.clone(), scope));
@@ -116,7 +116,7 @@ impl<S: Subscriber> tracing_subscriber::Layer<S> for Layer {
     fn on_exit(&self, id: &Id, _: tracing_subscriber::layer::Context<'_, S>) {
         let _ = SCOPES.try_with(|scopes| {
             let mut scopes = scopes.borrow_mut();
-            // Not always the last: guards may be dropped in any order, for which spanprof has the same rules.
+            // Not always the last one, because guards may be dropped in any order. spanprof allows any order, too.
             if let Some(index) = scopes.iter().rposition(|(entered, _)| entered == id) {
                 let (_, mut scope) = scopes.remove(index);
                 unsafe { c::spanprof_scope_detach(&mut scope) };
