@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs and libraries whose frame information has no index, and libraries that a test loads by odd paths.
+# Programs and libraries whose frame information has no index, and libraries that a test loads by unusual paths.
 if(CMAKE_CROSSCOMPILING)
   set(walk_library sp_unwind_emulated)
 else()
   set(walk_library sp_unwind)
 endif()
 
-# sp_unindexed(WAY option…): the program linked with these options, as a test.
+# sp_unindexed(WAY option…): a test that runs unindexed_program.c, linked with these options.
 function(sp_unindexed way)
   set(program unindexed_${way})
   add_executable(${program} unit/unwind/unindexed_program.c)
@@ -21,13 +21,13 @@ endfunction()
 
 sp_unindexed(dynamic -Wl,--no-eh-frame-hdr)
 sp_unindexed(without_build_id -Wl,--no-eh-frame-hdr,--build-id=none)
-if(NOT SPANPROF_SANITIZE) # gcc leaves out the index of static programs without being told
+if(NOT SPANPROF_SANITIZE) # for static programs gcc makes no index, also without the option
   set(static -static $<$<C_COMPILER_ID:Clang>:-Wl,--no-eh-frame-hdr>)
   sp_unindexed(static ${static})
   sp_unindexed(static_without_build_id ${static} -Wl,--build-id=none)
 endif()
 
-# A copy that lost its section headers: e_shoff, 8 bytes at 40, becomes 0.
+# A copy of the program without section headers: e_shoff, 8 bytes at offset 40, becomes 0.
 set(stripped ${CMAKE_CURRENT_BINARY_DIR}/unindexed_without_sections)
 add_custom_command(TARGET unindexed_dynamic POST_BUILD
                    COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:unindexed_dynamic> ${stripped}
@@ -35,7 +35,7 @@ add_custom_command(TARGET unindexed_dynamic POST_BUILD
 add_test(NAME unit/unwind/unindexed_without_sections COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR} ${stripped} no-table)
 set_tests_properties(unit/unwind/unindexed_without_sections PROPERTIES LABELS unit TIMEOUT 600)
 
-# Libraries that unit/unwind/module_file loads. None brings a sanitizer.
+# Libraries that unit/unwind/module_file loads. They are built without sanitizers.
 foreach(kind plain no_id no_index)
   add_library(module_${kind} MODULE unit/unwind/plugin.c)
   set_target_properties(module_${kind} PROPERTIES C_VISIBILITY_PRESET default)
@@ -51,7 +51,7 @@ if(CMAKE_CROSSCOMPILING)
   target_compile_definitions(unit_unwind_module_file PRIVATE EMULATED=1)
 endif()
 
-# Programs that unit/symbol/program_names starts in different ways.
+# Programs that the test unit/symbol/program_names starts in different ways.
 if(NOT CMAKE_CROSSCOMPILING)
   foreach(kind plain no_id other)
     add_executable(names_program_${kind} unit/symbol/names_program.c)
@@ -72,7 +72,8 @@ if(NOT CMAKE_CROSSCOMPILING)
   add_dependencies(unit_symbol_program_names module_plain module_no_id)
 endif()
 
-# A procedure linkage table as linkers make it that do not describe it, bound when it is used; and the same where control flow is checked.
+# Programs with lazy binding and a procedure linkage table that has no unwind information, as some linkers make it; the second program also has the
+# linkage table for checked control flow (IBT).
 if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
   sp_test(unit/unwind/walk_linkage_checked SOURCES unit/unwind/test_walk_linkage.c LINK sp_unwind LABELS unit)
   foreach(program unit_unwind_walk_linkage unit_unwind_walk_linkage_checked)

@@ -2,7 +2,7 @@
 # Labels say in which stages of scripts/test a test runs; CONTRIBUTING.md has the table.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-# sp_label_needs(LABEL target…): tests with LABEL run these. The target tests-LABEL builds them, for a stage that wants no others.
+# sp_label_needs(LABEL target…): tests with LABEL run these targets. The target tests-LABEL builds them, for a stage that needs no others.
 function(sp_label_needs label)
   if(NOT TARGET tests-${label})
     add_custom_target(tests-${label})
@@ -11,10 +11,10 @@ function(sp_label_needs label)
 endfunction()
 
 # sp_measuring_test(NAME [BESIDE] [PLANT fault | EXPECT_BROKEN] LABELS label… [ENVIRONMENT variable…] COMMAND command…)
-# A test that asks a clock, a counter of the kernel, or the sampler "how much": by verdict.py, which knows broken from unsure, and alone on
-# the machine, unless it bears others BESIDE it. PLANT: the judge has to find this fault in what it reads. EXPECT_BROKEN: the command brings
-# a fault of its own.
-# scripts/test runs four tests at once. This one counts as two (PROCESSORS): it wants a core, while many exact ones mostly wait.
+# A test that asks a clock, a counter of the kernel, or the sampler "how much". It is run by verdict.py, which distinguishes broken from unsure.
+# It runs alone on the machine; with BESIDE other tests may run at the same time. PLANT: the judge has to find this fault in what it reads.
+# EXPECT_BROKEN: the command has a fault already.
+# scripts/test runs four tests at once. This test counts as two (PROCESSORS), because it needs a core; many exact tests mostly wait.
 function(sp_measuring_test name)
   cmake_parse_arguments(ARG "BESIDE;EXPECT_BROKEN" "PLANT" "LABELS;ENVIRONMENT;COMMAND" ${ARGN})
   set(expect)
@@ -36,8 +36,8 @@ function(sp_measuring_test name)
 endfunction()
 
 # sp_test(NAME [MEASURES] SOURCES file… [LINK library…] [LABELS label…] [TIMEOUT seconds])
-# One cmocka program as one ctest test. MEASURES: it returns verdict_code (verdict.h). A time limit is for what hangs, and many times what a test takes alone: the cores may be shared.
-# Exit code 77 means skipped, with the reason printed.
+# One cmocka program as one ctest test. MEASURES: the program returns verdict_code (verdict.h). The time limit only ends a test that hangs. It is many
+# times what the test takes alone, because other tests may use the cores. Exit code 77 means skipped; the test has printed the reason.
 function(sp_test name)
   cmake_parse_arguments(ARG "MEASURES" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -57,12 +57,12 @@ function(sp_test name)
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
   endif()
   if(SPANPROF_SANITIZE MATCHES thread)
-    # A forked child that starts its own SDK makes threads, which TSan forbids unless told.
+    # A forked child that starts its own SDK starts threads, which TSan forbids without this option.
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "TSAN_OPTIONS=die_after_fork=0")
   endif()
 endfunction()
 
-# sp_tests(FOLDER [LINK library…] [LABELS label…]): every tests/FOLDER/test_*.c as a test named FOLDER/THING, of the label unit and these.
+# sp_tests(FOLDER [LINK library…] [LABELS label…]): each tests/FOLDER/test_THING.c becomes a test FOLDER/THING, with the label unit and LABELS.
 function(sp_tests folder)
   cmake_parse_arguments(ARG "" "" "LINK;LABELS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/test_*.c)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spending CPU time so that ticks meet it, also on a busy machine.
+/* Spends CPU time so that the thread gets ticks, also on a busy machine.
  *
- * Whoever asks a CPU clock makes the kernel bring the thread's account up to date, and a thread
- * whose slice of the core is over gives it up then and there: before the periodic tick, at which
- * the kernel looks at CPU timers. A loop that asks all the time is so hardly ever met by a tick
- * where cores are shared: of 250 in a second, 15 to 69 beside four busy loops on two cores, and 245
- * to 250 when it asks as here, not before the time may be over by the wall's clock. A thread cannot
- * use more CPU time than passes. */
+ * The kernel checks CPU timers at its periodic timer tick. When a thread reads a CPU clock, the
+ * kernel updates the thread's account, and if the thread's slice of the core is over, the thread
+ * loses the core at once: before the next timer tick. So on shared cores a loop that reads a CPU
+ * clock all the time gets hardly any ticks: 15 to 69 of 250 in a second, beside four busy loops on
+ * two cores. The loop here reads the CPU clock only when its time may be over, and gets 245 to 250.
+ * It knows when by the wall clock, because a thread cannot use more CPU time than passes. */
 #ifndef TESTS_CPU_WORK_H
 #define TESTS_CPU_WORK_H
 
@@ -16,8 +16,8 @@
 /* A loop that lasts for some seconds of CPU time. */
 typedef struct cpu_work {
     clockid_t clock;
-    double end;  /* by CLOCK */
-    double look; /* by CLOCK_MONOTONIC: when to ask CLOCK again */
+    double end;  /* by `clock` */
+    double look; /* by CLOCK_MONOTONIC: when to read `clock` again */
 } cpu_work;
 
 static inline double clock_seconds(clockid_t clock)
@@ -27,7 +27,7 @@ static inline double clock_seconds(clockid_t clock)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* CLOCK: the thread's CPU clock, or the process's. */
+/* CLOCK is the CPU clock of the thread or of the process. */
 static inline cpu_work cpu_work_of(clockid_t clock, double seconds)
 {
     return (cpu_work){.clock = clock, .end = clock_seconds(clock) + seconds};
@@ -51,8 +51,8 @@ static inline void burn(double seconds)
         ;
 }
 
-/* Computes until SECONDS have passed on the wall's clock: a piece of longer work, so short that a
- * look at the CPU clock after each would be one all the time. */
+/* Computes until SECONDS have passed on the wall clock. This is for the short pieces of a longer
+ * work: to read the CPU clock after each piece would be to read it all the time. */
 static inline void spin(double seconds)
 {
     double end = clock_seconds(CLOCK_MONOTONIC) + seconds;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* qemu-user has no process_vm_readv, so that every guarded load fails under it. For the tests of
- * the walk there, the walk is compiled once more with this file in front: the copy goes through a
- * file in memory, for the emulator checks the addresses of write, too. */
+/* qemu-user does not have process_vm_readv, so every guarded load fails there. For the tests under
+ * qemu-user the walk is compiled a second time, with this file included first. Here the load is a
+ * write to a file in memory and a read from this file: the emulator checks the address of a write,
+ * too. */
 #ifndef TESTS_EMULATOR_SIG_H
 #define TESTS_EMULATOR_SIG_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions below take the place of malloc, calloc and realloc in what is linked into a
- * program. The linker's --wrap for all three puts them there (CMakeLists.txt). What libraries
- * allocate inside is not touched. One file of the program includes this. */
+/* Replaces malloc, calloc and realloc in all code that is linked into a program. The program needs
+ * the linker's --wrap for all three (CMakeLists.txt). Calls inside shared libraries are not
+ * replaced. Only one file of the program includes this header. */
 #ifndef TESTS_FAILING_MEMORY_H
 #define TESTS_FAILING_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The test defines it. It is called for each allocation; true: this one gets no memory. */
+/* Defined by the test, and called for each allocation. True: this allocation fails. */
 static bool allocation_fails(void);
 
 void *__real_malloc(size_t bytes);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs and environments that take long to make are kept between runs, in SPANPROF_TEST_CACHE."""
+"""Keeps programs and environments that take long to make between runs, in SPANPROF_TEST_CACHE."""
 import fcntl, hashlib, os, pathlib, shutil
 
 CACHE = pathlib.Path(os.environ.get("SPANPROF_TEST_CACHE")
@@ -7,8 +7,8 @@ CACHE = pathlib.Path(os.environ.get("SPANPROF_TEST_CACHE")
 
 
 def kept(name, sources, make, *also):
-    """The path of a folder that MAKE(the folder) has filled from SOURCES. It is kept by the hash of these files and of the texts ALSO (a
-    compiler's version, options). One process makes it, others wait."""
+    """The path of a folder that MAKE(folder) has filled from the files SOURCES. The folder's name has the hash of these files and of the texts ALSO
+    (such as a compiler's version, and options), so a changed source makes a new folder. One process makes the folder, and others wait for it."""
     text = b"".join(pathlib.Path(source).read_bytes() for source in sources) + "\0".join(also).encode()
     path = CACHE / f"{name}-{hashlib.sha256(text).hexdigest()[:16]}"
     if not (path / "whole").exists():

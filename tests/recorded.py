@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of `spanprof run` and of `spanprof run --attach` share: an environment that asks for nothing, what a recording holds, and checks that go on
-after a failure."""
+"""Shared by the tests of `spanprof run` and of `spanprof run --attach`: an environment without settings, the content of a recording, and checks that
+continue after a failure."""
 import json
 import os
 import subprocess
@@ -23,12 +23,12 @@ def end():
 
 
 def plain_environment(**more):
-    """This process's environment without what the SDK and the command read, and with MORE."""
+    """This process's environment without the variables that the SDK and the command read, and with MORE."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("SPANPROF_", "OTEL_", "TRACE"))} | more
 
 
 def spans_of(prefix):
-    """The spans in PREFIX.traces.jsonl, in their order; none when there is no such file."""
+    """The spans in PREFIX.traces.jsonl, in the order of the file; an empty list when there is no such file."""
     path = prefix + ".traces.jsonl"
     if not os.path.exists(path):
         return []
@@ -38,6 +38,6 @@ def spans_of(prefix):
 
 
 def stacks_of(tool, prefix, *words):
-    """Of `spanprof flame`; none when nothing matches."""
+    """The stacks that `spanprof flame PREFIX WORDS` prints as JSON; an empty list when nothing matches."""
     answer = subprocess.run([tool, "flame", prefix, "--format", "json", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     return json.loads(answer.stdout)["stacks"] if answer.returncode == 0 else []

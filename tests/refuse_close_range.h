@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel without close_range, on which the exporter's files and connections lie among the host's
- * descriptors. */
+/* Makes close_range fail, as on a kernel without it. There the descriptors of the exporter's files
+ * and connections are among the host's descriptors. */
 #ifndef TESTS_REFUSE_CLOSE_RANGE_H
 #define TESTS_REFUSE_CLOSE_RANGE_H
 
@@ -16,8 +16,8 @@
 #define SYS_close_range 436
 #endif
 
-/* For this thread and those that it starts, for good. False where no system call can be filtered.
- */
+/* Refuse close_range in this thread and in all threads that it starts later; this cannot be undone.
+ * False when system calls cannot be filtered here. */
 static inline bool refuse_close_range(void)
 {
     struct sock_filter filter[] = {

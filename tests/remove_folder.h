@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Remove FOLDER with all that is in it, but for names that begin with a dot. 0, or -1 with errno.
- */
+/* Remove FOLDER and everything in it, except names that begin with a dot. Returns 0, or -1 with
+ * errno. */
 static inline int remove_folder(const char *folder)
 {
     DIR *entries = opendir(folder);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sanitizer's own runtime cannot do. */
+/* Limits of the sanitizers' runtimes. */
 #ifndef SPANPROF_TESTS_SANITIZERS_H
 #define SPANPROF_TESTS_SANITIZERS_H
 
 #include <stddef.h>
 
-/* Why a forked child of a process with threads cannot use memory and make threads of its own here,
- * or NULL when it can. glibc's allocator is ready for a fork; ASan's is not. To TSan the child's
- * only thread races with those of the parent, which are not there. */
+/* Why a forked child of a process with threads cannot allocate memory and start threads in this
+ * build; NULL when it can. glibc's allocator prepares for a fork; ASan's does not. TSan reports
+ * races of the child's only thread with the parent's threads, which the child does not have. */
 static inline const char *why_forked_child_cannot_start(void)
 {
 #if defined(__SANITIZE_THREAD__)

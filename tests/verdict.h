@@ -17,7 +17,7 @@
 /* Exit codes beside 0. */
 enum { VERDICT_BROKEN = 1, VERDICT_UNSURE = 75, VERDICT_SKIPPED = 77 };
 
-/* The short form of a test takes so many times less. */
+/* How many times fewer samples, or less time, the short form of a test takes. */
 enum { VERDICT_SHORT = 10 };
 
 static unsigned verdict_unsure_count;
@@ -35,8 +35,8 @@ static inline double verdict_sized(double full)
     return verdict_is_full() ? full : full / VERDICT_SHORT;
 }
 
-/* Says why this run cannot answer the question. The program goes on: what is broken is still found.
- */
+/* Prints why this run cannot answer the question. The test continues, because it may still find
+ * something broken. */
 __attribute__((format(printf, 1, 2))) static inline void verdict_unsure(const char *format, ...)
 {
     va_list arguments;
@@ -49,14 +49,15 @@ __attribute__((format(printf, 1, 2))) static inline void verdict_unsure(const ch
     verdict_unsure_count++;
 }
 
-/* What main returns. FAILED is the number of cases that found something broken. */
+/* The exit code for main. FAILED is the number of cases that found something broken. */
 static inline int verdict_code(int failed)
 {
     return failed ? VERDICT_BROKEN : verdict_unsure_count ? VERDICT_UNSURE : 0;
 }
 
-/* VALUE belongs between LOW and HIGH, and the noise can move it by MARGIN beyond them. Between the
- * bound and that it is unsure. False: it is further out, so broken; this has been printed. */
+/* Judges VALUE, which has to be between LOW and HIGH. The noise can move it by MARGIN out of these
+ * bounds; there it is unsure. Returns false when VALUE is even further out: then it is broken, and
+ * a message was printed. */
 static inline bool verdict_within(const char *what, double value, double low, double high,
                                   double margin)
 {
@@ -73,15 +74,15 @@ static inline bool verdict_within(const char *what, double value, double low, do
     return false;
 }
 
-/* Fewer than WANTED cannot answer the question. */
+/* Unsure when GOT is less than WANTED: that is too little to answer the question. */
 static inline void verdict_enough(const char *what, double got, double wanted)
 {
     if (got < wanted)
         verdict_unsure("only %.0f %s, %.0f are needed", got, what, wanted);
 }
 
-/* CPU time that the hypervisor took away from all cores since the machine started; 0 where /proc
- * does not say. */
+/* The CPU time in seconds that the hypervisor took from all cores since the machine started; 0 when
+ * it is not in /proc/stat. */
 static inline double verdict_steal(void)
 {
     unsigned long long steal = 0;

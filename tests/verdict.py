@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The verdicts of tests that measure. This file and verdict.h are the only places that know them.
+"""The verdicts of tests that measure. Only this file and verdict.h define them.
 
 A test measures when it asks a clock, a counter of the kernel, or the sampler "how much". Such a test fails for one of two reasons:
 
   broken   No noise of the machine explains the result: a wrong link, a crash, a hang, a sample neither delivered nor counted, a sum
-           that is off by more than the noise can reach. Exit code 1. It fails at once, everywhere, and is never tried again.
-  unsure   This run cannot answer the question: too few samples, error bars wider than the question, a deviation between the bound
-           and what the noise can reach. Exit code 75 (EX_TEMPFAIL of sysexits.h).
+           that is off by more than the noise can cause. Exit code 1. The test fails at once, everywhere, and is not tried again.
+  unsure   This run cannot answer the question: too few samples, error bars wider than the question, a value that is out of the bounds,
+           but not by more than the noise can cause. Exit code 75 (EX_TEMPFAIL of sysexits.h).
 
-There are two forms of such a test. The gate runs the short one, with about a tenth of the samples, up to TRIES times while it is unsure,
-and then reports it as unsure without failing. `./scripts/test --measure` sets SPANPROF_TEST_MEASURE=1 and runs the full one once, and there
-unsure fails. The bounds are the same in both.
+There are two forms of such a test. `./scripts/test` runs the short form, with about a tenth of the samples, up to TRIES times while it is
+unsure, and then reports it as unsure without failing. `./scripts/test --measure` sets SPANPROF_TEST_MEASURE=1 and runs the full form once;
+there an unsure test fails. The bounds are the same in both forms.
 
   verdict.py [--plant FAULT | --expect-broken] COMMAND…    runs a test as ctest does
 
---plant sets SPANPROF_TEST_PLANT: the judge itself then puts FAULT into what it reads, and has to find it. --expect-broken is for a command
-that brings a fault of its own. A test that cannot fail fails here.
+A judge is a program that decides whether a result is right. --plant sets SPANPROF_TEST_PLANT: the judge then puts FAULT into what it reads,
+and has to find it. --expect-broken is for a command that has a fault already. If the judge does not find the fault, verdict.py fails.
 
-A judge uses the rest:
+The rest of this file is for judges:
 
     parser.add_argument("--minimum-samples", type=verdict.count)      # a tenth in the short form
     with verdict.Noise() as noise:
@@ -32,7 +32,7 @@ import os, resource, subprocess, sys, time
 
 BROKEN, UNSURE, SKIPPED = 1, 75, 77
 TRIES = 3
-SHORT = 10  # how many times less the gate asks for
+SHORT = 10  # how many times less the short form takes
 
 
 def is_full():
@@ -41,40 +41,40 @@ def is_full():
 
 
 def count(text):
-    """For argparse: a count that is a tenth in the short form."""
+    """For argparse: the count TEXT; in the short form a tenth of it, but at least 1."""
     return int(text) if is_full() else max(int(text) // SHORT, 1)
 
 
 def seconds(text):
-    """For argparse: seconds that are a tenth in the short form, but not less than one."""
+    """For argparse: the seconds TEXT; in the short form a tenth of them, but at least 1 (or TEXT, if that is less)."""
     return float(text) if is_full() else min(float(text), max(float(text) / SHORT, 1.0))
 
 
 def is_planted(fault):
-    """Whether the judge is to put FAULT into what it reads."""
+    """Whether the judge has to put FAULT into what it reads."""
     return os.environ.get("SPANPROF_TEST_PLANT") == fault
 
 
 def skip(reason):
-    """Leaves the test: what it needs is not here. REASON says what, and how to get it."""
+    """Ends the test as skipped, because something is missing. REASON says what is missing, and how to get it."""
     print("SKIPPED:", reason)
     sys.exit(SKIPPED)
 
 
 def fail(reason):
-    """Leaves the test: broken."""
+    """Ends the test as broken."""
     print("BROKEN:", reason)
     sys.exit(BROKEN)
 
 
 def give_up(reason):
-    """Leaves the test: unsure."""
+    """Ends the test as unsure."""
     print("UNSURE:", reason)
     sys.exit(UNSURE)
 
 
 def _machine_seconds():
-    """(CPU time that the machine's processes used, CPU time that its hypervisor took away) so far, all cores."""
+    """(CPU time that processes used, CPU time that the hypervisor took), in seconds on all cores since the machine started."""
     with open("/proc/stat") as file:
         user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
     ticks = os.sysconf("SC_CLK_TCK")
@@ -82,10 +82,10 @@ def _machine_seconds():
 
 
 class Noise:
-    """What else the machine did while a judge measured. A context manager; shares are of all cores' time in between.
+    """What else the machine did while a judge measured. A context manager. Shares are from 0 to 1, of the time of all cores inside `with`.
 
-    steal    what the hypervisor took away
-    others   what processes used that are not children of this one (children count once they have been waited for)"""
+    steal    the share that the hypervisor took
+    others   the share that other processes used: not this process, and not its children (a child counts after it was waited for)"""
 
     def __enter__(self):
         self._begin = self._now()
@@ -104,7 +104,7 @@ class Noise:
         return (time.monotonic(), *_machine_seconds(), sum(u.ru_utime + u.ru_stime for u in usages))
 
     def share(self):
-        """The share of the cores that the measured program could not have."""
+        """The share of the cores that was not available to the measured program."""
         return min(self.steal + self.others, 1.0)
 
     def percent(self):
@@ -115,7 +115,7 @@ class Noise:
 
 
 class Verdict:
-    """Collects what a judge finds. Broken wins over unsure."""
+    """Collects what a judge finds. If something is broken, the verdict is broken, also if something else is unsure."""
 
     def __init__(self):
         self._broken, self._unsure = [], []
@@ -129,12 +129,13 @@ class Verdict:
             self._unsure.append(what)
 
     def enough(self, got, wanted, of_what):
-        """Fewer than WANTED cannot answer the question."""
+        """Unsure when GOT is less than WANTED: that is too little to answer the question."""
         self.unsure_if(got < wanted, f"only {got} {of_what}, {wanted} are needed")
 
     def within(self, what, value, low, high, reach):
-        """VALUE belongs between LOW and HIGH. The noise that was seen can move it by REACH, in the same unit, beyond them. As much as the
-        bounds are apart is allowed besides: they are a few standard deviations wide, and one run in some hundreds is outside of them."""
+        """Judges VALUE, which has to be between LOW and HIGH. It is unsure up to REACH + (HIGH - LOW) out of these bounds, and broken further
+        out. REACH is what the measured noise can cause, in the same unit. HIGH - LOW is allowed in addition, because the bounds are a few
+        standard deviations wide: one run in some hundreds is out of them by chance."""
         if low <= value <= high:
             return
         margin = (high - low) + reach
@@ -145,7 +146,7 @@ class Verdict:
             self._broken.append(f"{text}, and the noise reaches {margin:.3f} further")
 
     def finish(self):
-        """Prints what was found and exits with the verdict."""
+        """Prints what was found, and exits with the verdict's code."""
         for what in self._broken:
             print("BROKEN:", what)
         for what in self._unsure:
@@ -154,12 +155,12 @@ class Verdict:
 
 
 def _reasons(output):
-    """Why a run was unsure."""
+    """Why a run was unsure, by its OUTPUT: a list of texts."""
     return [line.removeprefix("UNSURE:").strip() for line in output.splitlines() if line.startswith("UNSURE:")]
 
 
 def _run(command):
-    """(exit code, output) of one run, which is printed as it comes."""
+    """Runs COMMAND once. Returns (exit code, output); the output is also printed at once."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     output = b""
     for line in process.stdout:

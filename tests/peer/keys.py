@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys and certificates for tests of TLS, made by openssl: a CA, a server at 127.0.0.1, a client."""
+"""Makes keys and certificates for tests of TLS by openssl: of a CA, of a server at 127.0.0.1, and of a client."""
 import subprocess
 
 
@@ -8,7 +8,7 @@ def openssl(folder, *arguments):
 
 
 def make_certificate(folder, name, extension, days=1):
-    """NAME.key and NAME.pem, signed by the CA in FOLDER."""
+    """Makes NAME.key and NAME.pem in FOLDER, signed by the CA in FOLDER."""
     (folder / "extensions").write_text(f"{extension}\n")
     openssl(folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr",
             "-subj", f"/CN=spanprof test {name}")

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Decode OTLP files with OpenTelemetry's own generated classes (package opentelemetry-proto) and print what they say.
+"""Decode OTLP files with OpenTelemetry's own generated classes (package opentelemetry-proto), and print their content.
 
 usage: otlp_decode.py FILE...
 
-FILE is .jsonl (one JSON request a line), .json (one), .binpb (protobuf requests, each behind its length as a varint), .hex (a
-golden file of ours), or anything else: one bare protobuf request; each may be gzipped. Traces and profiles are told apart by
-what is in them.
+FILE is .jsonl (one JSON request on each line), .json (one JSON request), .binpb (protobuf requests, each after its length, which is
+a varint), .hex (one of our golden files), or anything else: one protobuf request. Each may be gzipped. Traces and profiles are
+recognized by their content.
 
-Prints one JSON object: {"spans": [...], "profiles": [...]}, keys sorted. Ids are lower-case hex, "" when there is none. A
-profile has its types as strings and "stacks": [{frames (leaf first), value, count, trace_id, span_id, attributes}], one entry a
-Sample, in the order of the file; count is how many timestamps or values it has. A location without lines is the frame
-"MAPPING+0xADDRESS".
+Prints one JSON object with sorted keys: {"spans": [...], "profiles": [...]}. Ids are in lower-case hex, or "" when there is none.
+The types of a profile are strings. Its "stacks" are [{frames (leaf first), value, count, trace_id, span_id, attributes}], one entry
+for each Sample, in the order of the file; count is the number of the Sample's timestamps or values. A location without lines is the
+frame "MAPPING+0xADDRESS".
 """
 import base64
 import gzip
@@ -27,13 +27,13 @@ ID_KEYS = {"traceId", "spanId", "parentSpanId", "profileId"}
 
 
 class BadInput(Exception):
-    """A file that is none of ours; the text says which and why."""
+    """A file that cannot be read as OTLP. The text says why."""
 
 
 # ---- files to messages ----
 
 def ids_to_base64(node):
-    """OTLP/JSON has ids in hex where protobuf's own JSON has base64."""
+    """NODE with its ids in base64, as protobuf's own JSON has them. OTLP/JSON has ids in hex."""
     if isinstance(node, list):
         return [ids_to_base64(item) for item in node]
     if not isinstance(node, dict):
@@ -49,13 +49,13 @@ def message_of_json(text):
 
 
 def message_of_bytes(data):
-    """Only a profiles request has a second field, the dictionary, which is never missing."""
+    """The request in DATA. A profiles request is recognized by its dictionary, which it always has. A traces request has no such field."""
     profiles = ExportProfilesServiceRequest()
     try:
         profiles.ParseFromString(data)
         if profiles.HasField("dictionary"):
             return profiles
-    except Exception:  # a traces request may well be no profiles request
+    except Exception:  # a traces request may not parse as a profiles request
         pass
     traces = ExportTraceServiceRequest()
     traces.ParseFromString(data)
@@ -104,7 +104,7 @@ def messages_of_file(path):
 # ---- messages to plain values ----
 
 def plain_value(value, strings=()):
-    """STRINGS is the dictionary's table, to which the values of a profiles request may refer."""
+    """VALUE as a plain Python value. STRINGS is the dictionary's string table, to which values of a profiles request may refer."""
     kind = value.WhichOneof("value")
     if kind is None:
         return None
@@ -161,7 +161,7 @@ def spans_of(request):
 
 
 class Dictionary:
-    """The tables of one profiles request; an index that is out of range raises IndexError."""
+    """The tables of one profiles request. An index that is out of range raises IndexError."""
 
     def __init__(self, tables):
         self.tables = tables

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that sends, and receivers that answer as a test says: grpcio with OpenTelemetry's own stubs, http.server, and a bare socket."""
+"""Runs a program that sends, and receivers that answer as a test wants: grpcio with OpenTelemetry's own stubs, http.server, and a plain socket."""
 import concurrent.futures
 import contextlib
 import http.server
@@ -19,7 +19,7 @@ PATIENCE_S = 300
 
 
 def send(sends, endpoint, count=1, **environment):
-    """What the program SENDS says of COUNT spans sent to ENDPOINT, by name; under "log" what it logged."""
+    """Runs the program SENDS, which sends COUNT spans to ENDPOINT. Returns the numbers that it prints, by name, and its log as "log"."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "SPANPROF_"))}
     done = subprocess.run([sends, str(count)], capture_output=True, text=True, timeout=PATIENCE_S, env={
         **inherited, "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_TIMEOUT": "120000", "SPANPROF_CPU_HZ": "1000",
@@ -35,7 +35,7 @@ def varint(number):
 
 
 def status_with_retry_info(code, seconds):
-    """A google.rpc.Status with a RetryInfo, for which grpcio has no class."""
+    """The bytes of a google.rpc.Status with a RetryInfo. They are made by hand, because grpcio has no class for them."""
     delay = duration_pb2.Duration(nanos=int(seconds * 1e9)).SerializeToString()
     info = b"\x0a" + varint(len(delay)) + delay
     details = any_pb2.Any(type_url="type.googleapis.com/google.rpc.RetryInfo", value=info).SerializeToString()
@@ -43,7 +43,7 @@ def status_with_retry_info(code, seconds):
 
 
 class Service(trace_grpc.TraceServiceServicer, profiles_grpc.ProfilesServiceServicer):
-    """Both services; the traces' calls are answered by SCRIPT, one function a call, the last one for all others."""
+    """One of the two services. SCRIPT has a function for each call; the last function answers all further calls."""
 
     def __init__(self, script, answer):
         self.script, self.answer = list(script), answer
@@ -68,7 +68,7 @@ def fails(code, message="", details=None):
 
 
 class Server:
-    """`with` runs it; traces and profiles are its services. CREDENTIALS are grpcio's, for TLS."""
+    """A gRPC server that runs inside `with`. Its services are `traces` and `profiles`. CREDENTIALS are grpcio's, for TLS."""
 
     def __init__(self, traces=(fine,), profiles=(fine,), port=0, credentials=None):
         self.traces = Service(traces, trace_pb2.ExportTraceServiceResponse)
@@ -88,7 +88,7 @@ class Server:
 
 
 class Raw:
-    """Hands each connection to BEHAVE, on a thread."""
+    """A TCP server that calls BEHAVE for each connection, on a new thread."""
 
     def __init__(self, behave):
         self.behave = behave
@@ -116,7 +116,7 @@ class Raw:
 
 
 class HttpServer:
-    """Answers each request with 200; paths has theirs. CONTEXT is an ssl.SSLContext."""
+    """Answers each request with 200. `paths` are the paths of the requests. CONTEXT is an ssl.SSLContext, or None."""
 
     def __init__(self, context=None):
         self.paths = paths = []
@@ -137,12 +137,12 @@ class HttpServer:
 
         class Quiet(http.server.ThreadingHTTPServer):
             def handle_error(self, *_):
-                """A client that does not trust the certificate."""
+                """Prints nothing, also when a client does not trust the certificate."""
 
         self.server = Quiet(("127.0.0.1", 0), Handler)
         self.port = self.server.server_address[1]
         if context:
-            # The handshake belongs to the connection's own thread.
+            # The connection's own thread does the handshake, so that a slow client does not block others.
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
 
     def __enter__(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that the peer tests run: start one, wait for a line of it, stop it; and the example shop with its customers."""
+"""Runs programs for the peer tests: start a program, wait for a line of its output, stop it. Also the example shop with its customers."""
 import concurrent.futures
 import contextlib
 import http.client
@@ -16,14 +16,14 @@ import time
 START_SECONDS = 300
 STOP_SECONDS = 300
 
-# Of fifty requests; nearly all CPU time is in /report, whose month decides how long it takes.
+# How often each page is in fifty requests. Nearly all CPU time is in /report, and depends on its month.
 PAGES = {("/product?id={}", 4000): 24, ("/cart?user={}", 500): 12, ("/checkout?user={}", 500): 8, ("/report?month={}", 12): 6}
 CUSTOMERS = 4
 
 
 def kept_port():
-    """A socket with a port that a server may listen on (both say SO_REUSEADDR, and this one does not listen), and that nobody else gets
-    while the socket is open."""
+    """A socket that reserves a port: while the socket is open, the kernel gives the port to no other program. A server can still listen on the port,
+    because both sockets have SO_REUSEADDR, and this one does not listen."""
     one = socket.socket()
     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     one.bind(("127.0.0.1", 0))
@@ -31,12 +31,12 @@ def kept_port():
 
 
 class Program:
-    """A child process with its output, both streams, in a file. `with` ends it in any case."""
+    """A child process whose standard output and standard error go to the file LOG. `with` always ends the process."""
 
     def __init__(self, command, log, environment=None):
         self.log = pathlib.Path(log)
         self.name = pathlib.Path(command[0]).name
-        # What the caller's shell has set for its own programs must not decide what is tested here.
+        # Settings in the caller's environment must not change the test.
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "SPANPROF_"))}
         with open(self.log, "wb") as output:
             self.process = subprocess.Popen([str(item) for item in command], stdin=subprocess.DEVNULL, stdout=output,
@@ -54,7 +54,7 @@ class Program:
         return self.log.read_text(errors="replace")
 
     def wait_for(self, pattern):
-        """The match of PATTERN in the output, as soon as it is there."""
+        """Waits until PATTERN matches the output, and returns the match."""
         deadline = time.monotonic() + START_SECONDS
         while True:
             ended = self.process.poll() is not None
@@ -66,7 +66,7 @@ class Program:
             time.sleep(0.05)
 
     def stop(self):
-        """Ask it to end. Its exit code has to be 0."""
+        """Sends SIGTERM, and waits for the end. The exit code has to be 0."""
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(STOP_SECONDS)
         assert code == 0, f"{self.name} ended with {code}:\n{self.text()}"
@@ -78,7 +78,7 @@ class Shop(Program):
         self.port = int(self.wait_for(r"^shop: listening on http://127\.0\.0\.1:(\d+)$")[1])
 
     def visit(self, requests):
-        """Several customers at a time ask for REQUESTS pages, the same in every run."""
+        """CUSTOMERS customers at once request REQUESTS pages together, the same pages in every run."""
         dice = random.Random(1)
         fifty = [page for page, count in PAGES.items() for _ in range(count)]
         paths = [path.format(dice.randint(1, limit)) for path, limit in itertools.islice(itertools.cycle(fifty), requests)]
@@ -88,7 +88,7 @@ class Shop(Program):
         assert statuses == {200}, f"the shop answered {sorted(statuses)}"
 
     def customer(self, paths):
-        """Ask for PATHS, one after the other; the set of all statuses."""
+        """Requests PATHS, one after the other. Returns the set of all statuses."""
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)) as connection:
             statuses = set()
             for path in paths:
@@ -99,5 +99,5 @@ class Shop(Program):
             return statuses
 
     def complaints(self):
-        """What it said beside its two lines; warnings of the SDK are among that."""
+        """The lines of the output that are not the shop's own, such as warnings of the SDK."""
         return [line for line in self.text().splitlines() if not line.startswith("shop: ")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""unittest's tests side by side, for those that mostly wait for timeouts and servers. They may share nothing that one of them changes."""
+"""Runs unittest's tests in parallel, because many mostly wait for timeouts and servers. Tests must not share anything that one of them changes."""
 import concurrent.futures
 import sys
 import unittest
@@ -16,20 +16,20 @@ def tests_of(suite):
 
 
 def name_of(test):
-    """Of a test, or of a class of tests."""
+    """The name of a test, or of a class of tests."""
     return test if isinstance(test, unittest.TestCase) else type(next(tests_of(test))).__name__
 
 
 def run_one(test):
     result = unittest.TestResult()
-    name = name_of(test)  # a suite forgets its tests while it runs
+    name = name_of(test)  # before the run, because a suite drops its tests while it runs
     test.run(result)
     return name, result
 
 
 def run(classes=False, at_once=AT_ONCE):
-    """Run the main module's tests, print what failed, and return how many did. CLASSES: the tests of a class one after the other,
-    because it prepares something for them."""
+    """Runs the tests of the main module, prints what failed, and returns how many failed. CLASSES: the tests of one class run one after the other,
+    because the class prepares something for them."""
     suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
     tests = [entry for entry in suite if entry.countTestCases()] if classes else list(tests_of(suite))
     failed = 0

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# test_symbols.sh COMPILER INCLUDE LIBRARY: the shared LIBRARY shows what the headers in INCLUDE mark SPANPROF_API, and the
-# thread record that outside readers look for by name, and what libspanprof-run.so uses; nothing else, and nothing less.
+# test_symbols.sh COMPILER INCLUDE LIBRARY: the shared LIBRARY exports exactly these symbols: those that the headers in INCLUDE mark SPANPROF_API, the
+# thread record, which outside readers find by its name, and those that libspanprof-run.so uses.
 set -euo pipefail
 export LC_ALL=C
 compiler=$1 include=$2 library=$3
 
-# The headers after preprocessing, one declaration a line; the mark stands before each, the name before the first parenthesis.
+# Preprocesses the headers and puts each declaration on one line. A declaration begins with the mark, and the name is before the first parenthesis.
 declared() {
     local header
     for header in "$include"/spanprof/*.h; do

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profile data of a given size and shape, for tests of requests. Sample n has a stack, a link and a
- * thread that no other one has together. */
+/* Makes profile data of a given size and shape, for tests of requests. No two samples of a profile
+ * have the same stack, link and thread. */
 #ifndef SP_TEST_MADE_PROFILES_H
 #define SP_TEST_MADE_PROFILES_H
 
@@ -14,8 +14,8 @@
 typedef struct made_shape {
     uint32_t samples, wall_samples;
     uint32_t stacks, frames, functions, links;
-    uint32_t name_bytes; /* of a function, at least */
-    bool timestamps;     /* in place of the CPU profile's values */
+    uint32_t name_bytes; /* the least length of a function's name */
+    bool timestamps;     /* CPU samples have timestamps, which are encoded instead of values */
 } made_shape;
 
 enum { MADE_PERIOD_NS = 10000000 };
@@ -42,7 +42,8 @@ static inline uint32_t made_location(sp_dictionary *d, const made_shape *shape, 
     return location;
 }
 
-/* Stack n: frames n, n + 1, and so on, the last of them main's. */
+/* Stack NUMBER. Each of the first functions^2 stacks has another pair of leaf and root; the frames
+ * between them are scattered. */
 static inline uint32_t made_stack(sp_dictionary *d, const made_shape *shape,
                                   const uint32_t *locations, uint32_t number)
 {
@@ -132,7 +133,7 @@ static inline void made_place_lists(sp_profile_data *data, const sp_dictionary *
     }
 }
 
-/* False when memory is short. Free DATA's arena. */
+/* False when memory is short. The caller frees the arena of DATA. */
 static inline bool make_profiles(sp_profile_data *data, const made_shape *shape)
 {
     sp_dictionary d = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same calls in C++ (calls.cpp), each with its double in C (test_calls.c). */
+/* Calls of the API in C++ (calls.cpp). For each there is the same call in C (test_calls.c). */
 #ifndef TESTS_UNIT_CPP_CALLS_H
 #define TESTS_UNIT_CPP_CALLS_H
 
@@ -27,15 +27,15 @@ extern "C" {
 CALLS(DECLARE)
 #undef DECLARE
 
-/* Of a context that a case carries: 55 characters and a NUL. */
+/* The traceparent of a remote context: 55 characters and a NUL. */
 extern const char calls_traceparent[56];
-/* 3,000 bytes, and a NUL: two-byte characters from the third on, so that one lies across byte
- * 1,023. */
+/* 3,000 bytes and a NUL. From the third byte on there are two-byte characters, so that a cut after
+ * 1,023 bytes would split a character. */
 extern char calls_long_text[3001];
 
 /* How often operator new was called. */
 unsigned cpp_news(void);
-/* Ends that have no double in C: each returns NULL, or what was not as it should be. */
+/* Cases without an equal in C. Each returns NULL, or a text that says what was wrong. */
 const char *cpp_moved_spans_end_once(void);
 const char *cpp_spans_end_when_something_is_thrown(void);
 const char *cpp_scopes_end_in_any_order(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases in C++20: each returns NULL, or what was not as it should be. */
+/* Cases in C++20. Each returns NULL, or a text that says what was wrong. */
 #ifndef TESTS_UNIT_CPP_COROUTINES_H
 #define TESTS_UNIT_CPP_COROUTINES_H
 

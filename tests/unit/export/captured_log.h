@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log of one test: capture_log in the setup, then log_count. One thread. */
+/* Captures the log of one test: call capture_log in the setup, and later log_count. Threads: one.
+ */
 #ifndef TESTS_UNIT_EXPORT_CAPTURED_LOG_H
 #define TESTS_UNIT_EXPORT_CAPTURED_LOG_H
 
@@ -25,7 +26,7 @@ static inline void capture_log(void)
     sp_log_configure(SPANPROF_LOG_WARN, log_line, NULL);
 }
 
-/* How many lines have TEXT in them. */
+/* How many lines contain TEXT. */
 static inline unsigned log_count(const char *text)
 {
     unsigned count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A crash at any of the calls that change names of files: link and unlink below take the place of
- * the C library's, because the linker takes those of the program first. A test adds another call to
- * them by count_call. */
+/* Makes a process crash at any of its calls that change file names. The functions link and unlink
+ * below replace those of the C library, because the linker takes a program's own functions first. A
+ * test can count another call by count_call. */
 #ifndef TESTS_UNIT_EXPORT_CRASH_CALLS_H
 #define TESTS_UNIT_EXPORT_CRASH_CALLS_H
 
@@ -20,7 +20,7 @@
 enum { CRASHED = 42 };
 
 static char directory[64], prefix[80]; /* of the files of one test */
-static int calls_left = -1;            /* before the process ends; < 0: it does not */
+static int calls_left = -1;            /* until the process ends; < 0: no limit */
 static bool has_no_links;
 
 static void count_call(void)
@@ -59,7 +59,8 @@ static inline int crash_set_up(void **state)
     return 0;
 }
 
-/* Whether a process that runs WORK is ended by its call number CALL. */
+/* Run WORK in a child that ends at its call number CALL, counted from 0. False: WORK has fewer
+ * calls. */
 static inline bool crash_at(int call, void (*work)(void))
 {
     pid_t child = fork();

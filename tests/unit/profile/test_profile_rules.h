@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules that profiles keep (profile/profile_data.h), as an assertion: entry 0 of each table is
- * zero, no entry is there twice, none is without use, all indices are in range, all strings are
- * UTF-8. Include cmocka.h before. */
+/* An assertion that profile data obeys its rules (profile/profile_data.h): entry 0 of each table is
+ * zero, no entry is there twice, something refers to each entry, all indices are in range, all
+ * strings are UTF-8. Include cmocka.h before this file. */
 #ifndef SP_TEST_PROFILE_RULES_H
 #define SP_TEST_PROFILE_RULES_H
 
@@ -15,9 +15,9 @@
 #include "core/utf8.h"
 #include "profile/profile_data.h"
 
-static const sp_profile_data *ruled; /* what is being looked at */
+static const sp_profile_data *ruled; /* the data that is being checked */
 
-/* Which entries something refers to. */
+/* Which entries are referred to. */
 typedef struct rules_uses {
     uint8_t *strings, *mappings, *locations, *functions, *links, *attributes, *stacks;
 } rules_uses;
@@ -76,7 +76,7 @@ static void rules_use_profile(const rules_uses *u, const sp_profile *profile)
         rules_mark(u->stacks, sample->stack_index, ruled->stack_count);
         rules_mark(u->links, sample->link_index, ruled->link_count);
         rules_use_attributes(u, sample->attributes);
-        for (uint32_t j = 0; j < i; j++) { /* identities differ; equal lists are one list */
+        for (uint32_t j = 0; j < i; j++) { /* identities differ; equal lists are stored once */
             const sp_profile_sample *other = &profile->samples[j];
             assert_false(sample->stack_index == other->stack_index &&
                          sample->link_index == other->link_index &&
@@ -119,7 +119,7 @@ static void rules_assert_no_orphans(const char *table, uint8_t *used, uint32_t c
     free(used);
 }
 
-/* What makes each entry what it is, as text: for comparing. */
+/* Write a text that is equal for equal entries of TABLE. */
 static void rules_describe(sp_buffer *text, const char *table, uint32_t i)
 {
     sp_buffer_clear(text);
@@ -198,7 +198,7 @@ static void rules_assert_zero_entries(void)
     assert_int_equal(ruled->stacks[0].count, 0);
 }
 
-/* Fail unless DATA keeps all rules. */
+/* Fail unless DATA obeys all rules. */
 static void assert_profile_rules(const sp_profile_data *data)
 {
     ruled = data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work that ticks have met. How many ticks a piece of work gets depends on the machine; that there
- * is one is a matter of time. */
+/* Work that surely gets a tick. How many ticks a piece of work gets depends on the machine, but
+ * every work gets one if it is long enough. */
 #ifndef TESTS_UNIT_SDK_TICKS_H
 #define TESTS_UNIT_SDK_TICKS_H
 
@@ -8,8 +8,8 @@
 
 #include "cpu_work.h"
 
-/* Spends SECONDS of CPU time under the span that is active, and goes on until a sample is linked.
- * False when a minute brought none. */
+/* Spends SECONDS of CPU time under the active span, and then more until a sample is linked. False
+ * when after another minute of CPU time no sample is linked. */
 static inline bool burn_until_linked(double seconds)
 {
     spanprof_stats stats = SPANPROF_STATS_INIT;

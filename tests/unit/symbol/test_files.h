@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests that make files with tools: a folder of their own, and the warnings that were logged.
- */
+/* For tests that make files with tools: a temporary folder, and the warnings that were logged. */
 #ifndef SP_TEST_FILES_H
 #define SP_TEST_FILES_H
 
@@ -52,7 +51,7 @@ static inline void test_files_end(void)
     sp_buffer_deinit(&test_logged);
 }
 
-/* NAME in the folder; one of four strings, used in turn. */
+/* The path of NAME in the folder. It is in one of four static buffers, which are used in turn. */
 static inline char *test_path(const char *name)
 {
     static char paths[4][PATH_MAX];
@@ -69,8 +68,8 @@ static inline void test_write(const char *path, const void *data, size_t length)
         abort();
 }
 
-/* Run a command in the folder, whose tools ask no debuginfod server; skips the test, saying so,
- * when it fails. */
+/* Run a command in the folder, without DEBUGINFOD_URLS. If the command fails, print a message and
+ * skip the test. */
 #define test_run(...)                                                                              \
     do {                                                                                           \
         if (!test_run_command(__VA_ARGS__))                                                        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules for tests of the profile folder: of this process, or made up. */
+/* Modules for tests of symbols and profiles: of this process, or invented. */
 #ifndef SP_TEST_MODULE_H
 #define SP_TEST_MODULE_H
 
@@ -28,7 +28,7 @@ static inline sp_module *test_module_make(const char *path, uint64_t start, uint
 
 typedef struct test_module_search {
     uint64_t address;
-    const char *path; /* NULL: as the loader has it */
+    const char *path; /* the module's path; NULL: the loader's */
     sp_module *found;
 } test_module_search;
 
@@ -74,8 +74,8 @@ static inline int test_module_visit(struct dl_phdr_info *info, size_t size, void
     return 1;
 }
 
-/* The module around ADDRESS in this process, said to lie at PATH (NULL: where it does). To be
- * freed. */
+/* The module of this process that has ADDRESS, with the path PATH (NULL: its real path). The caller
+ * frees it. */
 static inline sp_module *test_module_of(uint64_t address, const char *path)
 {
     test_module_search search = {.address = address, .path = path};

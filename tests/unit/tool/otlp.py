@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small OTLP files for the tests of the spanprof command: the requests as dictionaries in OTLP/JSON's form, and an encoder to
-protobuf that knows the field numbers by itself, so that the tool's reader is not tested against its own tables."""
+"""Makes small OTLP files for the tests of the spanprof command. Requests are dictionaries in the form of OTLP/JSON. The encoder to protobuf has
+its own table of field numbers, so that the command's reader is not tested against its own tables."""
 import base64
 import fcntl
 import itertools
@@ -21,13 +21,13 @@ REPORT_TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 CART_TRACE = "0af7651916cd43dd8448eb211c80319c"
 REPORT, QUERY, RENDER, COMPRESS, CART = ("00f067aa0ba902b7", "00000000000000a1", "00000000000000a2", "00000000000000a3",
                                          "b7ad6b7169203331")
-PROFILE_IDS = itertools.count(0x01020304_05060708_090a0b0c_0d0e0f10)  # each profile that is made has one of its own
+PROFILE_IDS = itertools.count(0x01020304_05060708_090a0b0c_0d0e0f10)  # each profile that is made gets the next one
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
 
 
 def any_value(value):
-    """Of a text, a number, a list, or a dictionary."""
+    """An AnyValue of a text, a number, a list, or a dictionary."""
     if isinstance(value, list):
         return {"arrayValue": {"values": [any_value(item) for item in value]}}
     if isinstance(value, dict):
@@ -64,7 +64,7 @@ def traces(spans=None, service="shop"):
 
 
 class Dictionary:
-    """Makes the seven tables; each method gives the index of what it is asked for."""
+    """The seven tables of a dictionary. Each method adds an entry, if it is not there yet, and returns its index."""
 
     def __init__(self):
         self.tables = {"mappingTable": [{}], "locationTable": [{}], "functionTable": [{}], "linkTable": [{}],
@@ -117,7 +117,7 @@ COUNTS = {"spanprof.engine": "timer", "spanprof.engine.reason": "asked for", "sp
           "spanprof.stacks.by_frame_pointer": 6}
 
 
-# A wall profile's leaves where a thread waits: names without address and mapping.
+# Leaf frames of threads that wait, in wall profiles. They have a name, but no address and no mapping.
 SYSTEM_CALLS = {"recvfrom", "pread64", "futex", "clock_nanosleep", "poll", "[runnable]"}
 MS = 1_000_000
 WALL = ("wall", "nanoseconds", "wall", "nanoseconds")
@@ -148,7 +148,7 @@ def sample(d, names, trace, own, value, wait="", descriptor="", holder=("", "", 
 
 
 def request(d, *made, service="shop"):
-    """One request that holds these profiles; D is their dictionary."""
+    """One request with the profiles MADE; D is their dictionary."""
     return {"resourceProfiles": [{"resource": {"attributes": [attribute("service.name", service)]},
                                   "scopeProfiles": [{"scope": {"name": "spanprof"}, "profiles": list(made)}]}],
             "dictionary": d.tables}
@@ -174,7 +174,7 @@ def wall_profiles(samples=WALL_SAMPLES, period=20 * MS, kind=WALL, attributes=WA
 
 
 def lock_profiles(attributes=None, locks=(("", ""),) * 4):
-    """A convoy that one span makes, a wait for a span that is not in the files, and one of which nothing is known."""
+    """Waits for locks: many because of one span, one for a span that is not in the files, and one whose holder is not known."""
     stack, d = ("main", "serve", "look_up"), Dictionary()
     in_cpp = stack + ("std::unique_lock<std::mutex>::lock()", "__gthread_mutex_lock(pthread_mutex_t*)")
     waits = [(stack, CART_TRACE, CART, 30, 4, (REPORT_TRACE, RENDER, "main;rebuild_index")),
@@ -188,7 +188,7 @@ def lock_profiles(attributes=None, locks=(("", ""),) * 4):
 
 
 def both_profiles(cpu=SAMPLES, wall=WALL_SAMPLES):
-    """A request as the SDK writes it: CPU time and wall time beside each other, with one dictionary."""
+    """A request like those of the SDK: a CPU and a wall profile with one dictionary."""
     d = Dictionary()
     return request(d, profile(d, cpu, 10 * MS, ("samples", "count", "cpu", "nanoseconds"), COUNTS),
                    profile(d, wall, 20 * MS, WALL, WALL_COUNTS))
@@ -245,7 +245,7 @@ def varint(number):
 
 
 def scalar(kind, value):
-    """The wire type and the bytes of a value that is no message."""
+    """The wire type and the bytes of a value that is not a message."""
     if kind == "varint":
         return 0, varint(int(value))
     if kind in ("fixed64", "fixed32"):
@@ -288,7 +288,7 @@ def framed(*requests):
 # ---- running the tool ----
 
 def terminal_output(command, columns, cwd, **environment):
-    """What COMMAND prints on a terminal of so many columns; it has to end well."""
+    """What COMMAND prints on a terminal of COLUMNS columns. Its exit code has to be 0."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     around = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
@@ -299,7 +299,7 @@ def terminal_output(command, columns, cwd, **environment):
             try:
                 while chunk := terminal.read(65536):
                     text += chunk
-            except OSError:  # the other end is closed
+            except OSError:  # the command has closed the terminal
                 pass
     assert process.returncode == 0, text
     return text.decode().replace("\r\n", "\n")
@@ -322,7 +322,7 @@ class ToolTest(unittest.TestCase):
         return name
 
     def write_shop(self):
-        """The pair of files that "shop" stands for."""
+        """Write the two files that belong to the prefix "shop"."""
         self.write("shop.traces.jsonl", json_lines(traces()))
         self.write("shop.profiles.jsonl", json_lines(profiles()))
         return "shop"
@@ -336,13 +336,13 @@ class ToolTest(unittest.TestCase):
                               stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=300, check=False, **more)
 
     def answer(self, *arguments, **more):
-        """What the tool prints when all goes well."""
+        """The standard output of the tool. It has to end with 0 and print no error."""
         result = self.run_tool(*arguments, **more)
         self.assertEqual((result.returncode, result.stderr), (0, b""), result.stdout[-2000:])
         return result.stdout.decode()
 
     def on_terminal(self, *arguments, columns=80, **environment):
-        """The lines that the tool prints on a terminal of so many columns, without their colours."""
+        """The lines that the tool prints on a terminal of COLUMNS columns, without colours."""
         text = terminal_output([TOOL, *map(str, arguments)], columns, cwd=self.folder, **environment)
         return without_colours(text).splitlines()
 
@@ -350,7 +350,7 @@ class ToolTest(unittest.TestCase):
         return json.loads(self.answer(*arguments))
 
     def refuse(self, code, *arguments, says=()):
-        """The tool ends with CODE and one line on standard error, which holds all of SAYS."""
+        """The tool has to end with CODE and one line on standard error, which contains all texts of SAYS. Returns the line."""
         result = self.run_tool(*arguments)
         error = result.stderr.decode()
         self.assertEqual(result.returncode, code, error)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A map of headers for tests: those of a request in their order, names in any case, some twice. */
+/* The headers of a request for tests, in order. Names are compared without case, and a name may
+ * occur several times. */
 #ifndef TESTS_UNIT_TRACER_HEADERS_H
 #define TESTS_UNIT_TRACER_HEADERS_H
 
@@ -14,7 +15,8 @@ enum { HEADERS_MAX = 400 };
 typedef struct header_map {
     uint32_t count;
     const char *names[HEADERS_MAX];
-    char *values[HEADERS_MAX]; /* no NUL behind: a sanitizer sees what reads on */
+    char
+        *values[HEADERS_MAX]; /* without a NUL, so that a sanitizer finds code that reads further */
     size_t lengths[HEADERS_MAX];
 } header_map;
 
@@ -51,8 +53,8 @@ static inline void headers_set(void *user, const char *name, const char *value)
     headers_add(user, name, value);
 }
 
-/* The value of the only header NAME, as a string for free(); NULL when there is none, or more than
- * one. */
+/* The value of the only header NAME, as a string that the caller frees; NULL when there is no such
+ * header, or more than one. */
 static inline char *headers_only(header_map *map, const char *name)
 {
     spanprof_header_value value;
@@ -62,8 +64,8 @@ static inline char *headers_only(header_map *map, const char *name)
     return strndup(value.data, value.length);
 }
 
-/* What inject writes for CONTEXT as its header NAME, as a string for free(); NULL for no such
- * header. */
+/* The header NAME that inject writes for CONTEXT, as a string that the caller frees; NULL when
+ * there is no such header, or more than one. */
 static inline char *injected(const spanprof_context *context, const char *name)
 {
     header_map map = {0};

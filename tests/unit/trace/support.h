@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the tracer share: a tracer that runs for one test, and its finished spans. */
+/* Shared by the tests of the tracer: a tracer that runs for one test, and its finished spans. */
 #ifndef TESTS_UNIT_TRACER_SUPPORT_H
 #define TESTS_UNIT_TRACER_SUPPORT_H
 
@@ -58,7 +58,7 @@ static inline int start_tracer(void **state)
     return sp_tracer_start(&config);
 }
 
-/* For the rest of a test: spans keep no more than LIMITS. */
+/* Restart the tracer with LIMITS for the rest of the test. */
 static inline void use_limits(sp_span_limits limits)
 {
     sp_tracer_config config = {.queue_spans = QUEUE, .limits = limits, .record = true};
@@ -66,7 +66,8 @@ static inline void use_limits(sp_span_limits limits)
     assert_int_equal(sp_tracer_start(&config), SPANPROF_OK);
 }
 
-/* Every test leaves nothing behind: no span in the queue, none alive, no context on the thread. */
+/* Stop the tracer. The test fails if it has left something: a span in the queue, a span that did
+ * not end, or an active context of this thread. */
 static inline int stop_tracer(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Libraries that a test loads while it runs. It is skipped, saying so, where one is not installed.
- */
+/* Libraries that a test loads while it runs. If one is not installed, the test prints a message and
+ * is skipped. */
 #ifndef TESTS_UNIT_UNWIND_LIBRARIES_H
 #define TESTS_UNIT_UNWIND_LIBRARIES_H
 

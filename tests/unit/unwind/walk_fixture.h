@@ -14,7 +14,7 @@ enum { WALK_DEPTH = 256 };
 
 static sp_modules *modules;
 static _Atomic(const sp_generation *) hazard;
-static const sp_generation *generation; /* as entered last */
+static const sp_generation *generation; /* the one that was entered */
 static sp_stack_bounds bounds;          /* of the thread whose stack is walked */
 
 static inline int walk_set_up(void **state)
@@ -33,7 +33,8 @@ static inline int walk_tear_down(void **state)
     return 0;
 }
 
-/* In a signal handler: walk from what UCONTEXT says was interrupted, into PCS of WALK_DEPTH. */
+/* Called in a signal handler: walk the stack that was interrupted, which UCONTEXT describes. PCS
+ * has room for WALK_DEPTH addresses. */
 static inline sp_walk walk_interrupted(const void *ucontext, uint64_t *pcs)
 {
     sp_walk walk = {.generation = generation,

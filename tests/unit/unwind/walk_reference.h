@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares a walk with libgcc's _Unwind_Backtrace, both taken in the same signal handler: the
- * stacks from the interrupted instruction on have to be the same, frame by frame. */
+/* Compares a walk with libgcc's _Unwind_Backtrace in the same signal handler. From the interrupted
+ * instruction on, both stacks have to be equal, frame by frame. */
 #ifndef TESTS_WALK_REFERENCE_H
 #define TESTS_WALK_REFERENCE_H
 
@@ -16,10 +16,10 @@
 typedef struct reference_score {
     uint64_t stops;
     uint64_t equal;
-    uint64_t doubtful; /* the same as far as it goes, and marked as not complete */
-    uint64_t wrong;    /* a frame differs, or the walk says complete and is not */
-    uint64_t unknown;  /* whole, and libgcc knows nothing of the interrupted code (PLT entries and
-                          the signal trampoline of aarch64) */
+    uint64_t doubtful; /* the walk ended early and says so; its frames are right */
+    uint64_t wrong;    /* a frame differs, or the walk is not complete and says that it is */
+    uint64_t unknown;  /* the walk is complete, but libgcc has no information on the interrupted
+                          code (PLT entries, and the signal trampoline of aarch64) */
     uint64_t frames;
     uint64_t ends[8];
     uint64_t doubtful_pc;
@@ -31,9 +31,9 @@ typedef struct reference_score {
 typedef struct reference_stack {
     uint64_t pcs[WALK_DEPTH];
     uint32_t count;
-    uint64_t first; /* frames before this pc are the handler's own */
-    bool found;
-    bool last_is_exact; /* the frame found last */
+    uint64_t first;     /* the interrupted pc; frames before it are of the handler */
+    bool found;         /* the frame `first` was found */
+    bool last_is_exact; /* the last frame's pc is exact: a signal interrupted it */
 } reference_stack;
 
 static _Unwind_Reason_Code reference_frame(struct _Unwind_Context *context, void *user)
@@ -44,8 +44,8 @@ static _Unwind_Reason_Code reference_frame(struct _Unwind_Context *context, void
     stack->found |= is_exact && pc == stack->first;
     if (!stack->found || !pc || stack->count == WALK_DEPTH)
         return _URC_NO_REASON;
-    /* A signal came here, so the frame before is the trampoline, unless that was interrupted
-     * itself. */
+    /* A signal interrupted this frame, so the frame before it in the list is the signal trampoline,
+     * unless that frame was itself interrupted. */
     if (is_exact && stack->count > 0 && !stack->last_is_exact)
         stack->pcs[stack->count - 1] = SP_PC_SIGNAL_HANDLER;
     stack->pcs[stack->count++] = pc - !is_exact;
@@ -63,7 +63,7 @@ static void reference_keep(reference_score *score, const sp_walk *walk,
     score->end = walk->end;
 }
 
-/* In a signal handler: walk from UCONTEXT in both ways and count. */
+/* Called in a signal handler: walk from UCONTEXT in both ways, and count the result. */
 static void reference_compare(reference_score *score, const void *ucontext)
 {
     uint64_t pcs[WALK_DEPTH];
@@ -72,7 +72,7 @@ static void reference_compare(reference_score *score, const void *ucontext)
     score->stops++;
     score->frames += walk.count;
     score->ends[walk.end]++;
-    /* In the kernel's signal trampoline on aarch64: libgcc may crash. */
+    /* On aarch64 this is the kernel's signal trampoline, where libgcc may crash. */
     if (!sp_generation_find(generation, walk.registers.pc)) {
         *(is_whole ? &score->unknown : &score->doubtful) += 1;
         return;
