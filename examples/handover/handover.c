@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A span that is started on one thread and ended on another, and scopes that do not end in the
- * reverse order of their begin. What carries the context: the message has the span. A thread
+ * reverse order of their starts. What carries the context: the message has the span. A thread
  * attaches the span while it works for the request, and the last thread ends the span.
  *
  *     ./handover [REQUESTS] */

@@ -93,7 +93,7 @@ static spanprof_span start_span(ngx_http_request_t *r)
     options.parent = &parent;
     options.attributes = attributes;
     options.attribute_count = sizeof(attributes) / sizeof(attributes[0]);
-    return spanprof_span_start(tracer, "HTTP", &options); /* log_request gives it its name */
+    return spanprof_span_start(tracer, "HTTP", &options); /* log_request sets the name */
 }
 
 /* Called when the request's pool is freed, which is the end of the request. */

@@ -13,9 +13,9 @@
  *
  * The request of an event is found by an address: the event's data is the request, or a connection
  * of the request, or another connection (to an upstream) whose data is the request. A table has
- * these addresses as long as the request lives. An address is not dereferenced unless the table has
- * it, or nginx's own array of connections. An event whose address is not in the table has no
- * span. */
+ * these addresses as long as the request lives. Only addresses in the table, and addresses in
+ * nginx's own array of connections, are dereferenced. An event whose address is not in the table
+ * has no span. */
 #include "ngx_http_spanprof_turns.h"
 
 struct ngx_http_spanprof_key_s {

@@ -35,7 +35,7 @@ static void append_row_to_report(char *report, cells row)
     strcat(report, "</tr>\n");
 }
 
-/* Append ROW. Returns where the next row is appended: with the bug always the begin of the report.
+/* Append ROW. Returns where the next row is appended: with the bug always the start of the report.
  */
 static char *append_row(char *report, cells row)
 {

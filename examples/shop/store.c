@@ -191,7 +191,7 @@ store_result store_checkout(int64_t user, const store_lines *cart, const void *r
                             size_t receipt_length)
 {
     sqlite3 *database = connection();
-    /* IMMEDIATE takes the write lock at the begin of the transaction, so the second of two
+    /* IMMEDIATE takes the write lock at the start of the transaction, so the second of two
      * checkouts waits. Without it, a checkout could fail after its first statements. */
     if (!database || sqlite3_exec(database, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
         return STORE_FAILED;

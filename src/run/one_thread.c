@@ -47,8 +47,8 @@ enum { NEED_ONE_THREAD = CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM
 
 enum { TRIES = 100 }; /* with a wait of one millisecond after each */
 
-/* Counts the links of the folder, one for each thread and two that every folder has. True also when
- * the folder cannot be read. */
+/* The folder has one link for each thread, and two more, as every folder has. True also when the
+ * folder cannot be read. */
 static bool has_one_thread(void)
 {
     struct stat tasks;

@@ -16,7 +16,7 @@ import time
 START_SECONDS = 300
 STOP_SECONDS = 300
 
-# How often each page is in fifty requests. Nearly all CPU time is in /report, and depends on its month.
+# How often each page is in fifty requests. Nearly all CPU time is in /report; how much it takes depends on the month.
 PAGES = {("/product?id={}", 4000): 24, ("/cart?user={}", 500): 12, ("/checkout?user={}", 500): 8, ("/report?month={}", 12): 6}
 CUSTOMERS = 4
 

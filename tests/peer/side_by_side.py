@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs unittest's tests in parallel, because many mostly wait for timeouts and servers. Tests must not share anything that one of them changes."""
+"""Runs unittest's tests in parallel, which saves time when tests mostly wait for timeouts and servers. Tests must not share anything that one of
+them changes."""
 import concurrent.futures
 import sys
 import unittest

@@ -7,7 +7,7 @@
 #include "tool/check/check.h"
 #include "tool/model/model.h"
 
-/* What a sample has. All samples of a profile have to have the same. */
+/* What a sample has. All samples of a profile must have the same shape. */
 typedef enum sample_shape {
     SHAPE_NOTHING = 0,
     SHAPE_VALUES = 1,

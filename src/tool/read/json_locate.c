@@ -41,7 +41,7 @@ static void skip_string(json_place *place)
     }
 }
 
-/* Move PLACE to the end of the value that is next. Counts brackets instead of recursion, because
+/* Move PLACE to the end of the value that is next. Counts brackets and does not recurse, because
  * deep nesting must not overflow the stack. */
 static void skip_value(json_place *place)
 {

@@ -399,7 +399,7 @@ static bool is_second_part(const wire_field *at, ProtobufCMessage *message)
     return *(ProtobufCMessage **)member_at(message, at->field->offset) != NULL;
 }
 
-/* Store a list, all of which is packed in AT. */
+/* Store a list whose values are all packed in AT. */
 static bool put_whole_list(wire_reader *reader, const wire_field *at, ProtobufCMessage *message)
 {
     void **list = member_at(message, at->field->offset);

@@ -35,7 +35,7 @@ extern char calls_long_text[3001];
 
 /* How often operator new was called. */
 unsigned cpp_news(void);
-/* Cases without an equal in C. Each returns NULL, or a text that says what was wrong. */
+/* Cases that have no counterpart in C. Each returns NULL, or a text that says what was wrong. */
 const char *cpp_moved_spans_end_once(void);
 const char *cpp_spans_end_when_something_is_thrown(void);
 const char *cpp_scopes_end_in_any_order(void);
