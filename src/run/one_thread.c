@@ -3,8 +3,8 @@
  * all our threads end, and after the call a new recording begins.
  *
  * - unshare and setns: sandboxes and rootless containers enter a user namespace with them. The
- *   kernel allows this only to a process with one thread. The call is tried first, and the
- * recording ends only if the call fails with EINVAL, which may be for this reason.
+ *   kernel allows this only to a process with one thread. The call is tried first. The recording
+ *   ends only if the call fails with EINVAL, which may be for this reason.
  * - capset changes only the calling thread. A later change of user would succeed in that thread and
  *   fail in our threads, and the C library then ends the process. Threads that start after the call
  *   have the new capabilities. */
