@@ -20,7 +20,7 @@
 #include "run/run_signals.h"
 
 /*
- *             the time is over                end                    done
+ *         the time is over, or hurry          end                    done
  *   WAITING ──────────────────► RUNNING ──────────────► ENDING ──────────────► ENDED
  *      │                                                                         │ ▲
  *      └──────────────────────────── end ────────────────────────────────────────┼─┘
@@ -35,13 +35,14 @@ enum { EXIT_CODE_BITS = 0xff };
 
 /* A forked child that lives this long is profiled. Most children call exec earlier. */
 static const struct timespec child_waits = {.tv_nsec = 20 * 1000 * 1000};
-static const struct timespec end_takes = {.tv_sec = 5};
+static const struct timespec keeper_takes = {.tv_sec = 5};
 
 static struct {
     _Atomic uint32_t state;
-    _Atomic pid_t process; /* the process that has the keeper's thread; 0: none */
-    _Atomic int signal;    /* the signal that ends the process after the span; 0: none */
-    _Atomic int code;      /* the exit code plus 1; 0: none, or not known */
+    _Atomic uint32_t has_span; /* 1: the keeper has begun the span, and not ended it */
+    _Atomic pid_t process;     /* the process that has the keeper's thread; 0: none */
+    _Atomic int signal;        /* the signal that ends the process after the span; 0: none */
+    _Atomic int code;          /* the exit code plus 1; 0: none, or not known */
     pthread_t thread;
 } keeper;
 
@@ -59,18 +60,25 @@ static bool change(uint32_t from, uint32_t to)
     return changed;
 }
 
-/* Begin the span of a forked child, of a process whose exec failed, or after sp_keeper_leave,
- * unless the state changes while the keeper waits. */
-static void begin_after_a_while(void)
+/* Wait until the span of a forked child shall begin, or that of a process whose exec failed, or
+ * that after sp_keeper_leave. */
+static void wait_until_time_is_over(void)
 {
     wait_while(WAITING, &child_waits);
-    if (change(WAITING, RUNNING))
-        sp_process_span_begin_late();
+    change(WAITING, RUNNING);
+}
+
+static void begin(void)
+{
+    sp_process_span_begin_late();
+    atomic_store(&keeper.has_span, 1);
+    syscall(SYS_futex, &keeper.has_span, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 static void end(void)
 {
-    sp_process_span_end(atomic_load(&keeper.code) - 1);
+    if (atomic_exchange(&keeper.has_span, 0))
+        sp_process_span_end(atomic_load(&keeper.code) - 1);
     change(ENDING, ENDED);
     int number = atomic_exchange(&keeper.signal, 0);
     if (number)
@@ -84,7 +92,9 @@ static void *keep(void *unused)
     for (;;) {
         uint32_t state = atomic_load(&keeper.state);
         if (state == WAITING)
-            begin_after_a_while();
+            wait_until_time_is_over();
+        else if (state == RUNNING && !atomic_load(&keeper.has_span))
+            begin();
         else if (state == ENDING)
             end();
         else if (state == LEFT)
@@ -106,6 +116,7 @@ static void start_thread(void)
 static void start_in_child(void)
 {
     atomic_store(&keeper.process, 0);
+    atomic_store(&keeper.has_span, 0);
     atomic_store(&keeper.state, WAITING);
     atomic_store(&keeper.signal, 0);
     atomic_store(&keeper.code, 0);
@@ -128,6 +139,7 @@ void sp_keeper_start(void)
 {
     if (!sp_process_span_begin())
         return;
+    atomic_store(&keeper.has_span, 1);
     atomic_store(&keeper.state, RUNNING);
     start_thread();
     pthread_atfork(NULL, NULL, start_in_child);
@@ -135,18 +147,30 @@ void sp_keeper_start(void)
     at_quick_exit(sp_keeper_end);
 }
 
-static void wait_for_the_end(void)
+/* Wait while WORD is VALUE, 5 seconds at most. */
+static void wait_for_change(_Atomic uint32_t *word, uint32_t value)
 {
     struct timespec now, until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += end_takes.tv_sec;
-    while (atomic_load(&keeper.state) == ENDING) {
+    until.tv_sec += keeper_takes.tv_sec;
+    while (atomic_load(word) == value) {
         clock_gettime(CLOCK_MONOTONIC, &now);
         if (now.tv_sec > until.tv_sec ||
             (now.tv_sec == until.tv_sec && now.tv_nsec >= until.tv_nsec))
             return;
-        wait_while(ENDING, &end_takes);
+        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &keeper_takes, NULL, 0);
     }
+}
+
+void sp_keeper_hurry(void)
+{
+    int error = errno;
+    if (atomic_load(&keeper.process) == getpid()) {
+        change(WAITING, RUNNING);
+        if (atomic_load(&keeper.state) == RUNNING)
+            wait_for_change(&keeper.has_span, 0);
+    }
+    errno = error;
 }
 
 /* In a process without a keeper errno is not read, because a child of clone(CLONE_VM) may have no
@@ -158,7 +182,7 @@ void sp_keeper_end(void)
     int error = errno;
     if (!change(WAITING, ENDED)) {
         change(RUNNING, ENDING);
-        wait_for_the_end();
+        wait_for_change(&keeper.state, ENDING);
     }
     errno = error;
 }

@@ -13,6 +13,9 @@
 /* Begin the span and start the keeper; register what ends the span at exit, and what starts a
  * keeper in forked children. Call it once, before main. */
 void sp_keeper_start(void);
+/* In a forked child whose span has not begun: begin it now. Returns when it has begun, or after 5
+ * seconds. errno is kept. */
+void sp_keeper_hurry(void);
 /* Register the exit handler that gets the exit code of the process. Call it just before main
  * (run_main.c). Without this call, the span has no exit code. */
 void sp_keeper_take_exit_code(void);

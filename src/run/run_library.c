@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "run/change_user.h"
 #include "run/keeper.h"
 #include "run/one_thread.h"
 #include "run/process_span.h"
@@ -30,6 +31,7 @@ __attribute__((constructor)) static void begin(int count, char **words)
     sp_run_prepare_exits();
     sp_run_prepare_signals();
     sp_run_prepare_one_thread();
+    sp_run_prepare_change_user();
     if (must_have_one_thread(count, words)) {
         fprintf(stderr, "spanprof: %s --type=zygote is not profiled: it must have one thread\n",
                 program_invocation_short_name);

@@ -125,7 +125,7 @@ def test_ends():
 
 
 def test_children():
-    for way in ("fork", "fork_without_environment"):
+    for way in ("fork", "fork_without_environment") + (("fork_as_another_user", ) if os.geteuid() == 0 else ()):
         result = run("--", WORK, way)
         checked_spins(result, way, ["run_work", "run_work"])
         parents = {span["parentSpanId"] for span in result.spans if span.get("parentSpanId")}

@@ -85,6 +85,21 @@ static int fork_and_work_without_environment(void)
     return fork_and_work();
 }
 
+/* As a server that starts as root has it for its workers. */
+static int fork_and_work_as_another_user(void)
+{
+    enum { NOBODY = 65534 };
+    pid_t child = fork();
+    if (child == 0) {
+        if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)
+            _exit(1);
+        usleep(100 * 1000);
+        run_work_spin();
+        _exit(7);
+    }
+    return wait_for(child) == 7 ? 0 : 1;
+}
+
 static int fork_for_a_moment(void)
 {
     pid_t child = fork();
@@ -289,6 +304,8 @@ int main(int argc, char **argv)
         return fork_and_work();
     if (strcmp(what, "fork_without_environment") == 0)
         return fork_and_work_without_environment();
+    if (strcmp(what, "fork_as_another_user") == 0)
+        return fork_and_work_as_another_user();
     if (strcmp(what, "short_fork") == 0)
         return fork_for_a_moment();
     if (strcmp(what, "vfork") == 0)
