@@ -18,6 +18,15 @@ enum { STARTS_MAX = 1000 };
 
 static spanprof_span span;
 
+/* The name of the command, as it was before main: servers write a title for ps over the arguments,
+ * and program_invocation_short_name points to them. */
+static char command[NAME_MAX + 1];
+
+static void keep_name(void)
+{
+    snprintf(command, sizeof command, "%s", program_invocation_short_name);
+}
+
 /* Create the file NAME in FOLDER and write our PID into it. Returns 0 or an errno, such as EEXIST.
  */
 static int claim(const char *folder, const char *name)
@@ -64,8 +73,7 @@ static bool choose_files(const char **files, char own[PATH_MAX])
     if (error == EEXIST)
         error = claim_own(folder, own);
     if (error && error != ENOENT)
-        fprintf(stderr, "spanprof: %s is not profiled: %s: %s\n", program_invocation_short_name,
-                folder, strerror(error));
+        fprintf(stderr, "spanprof: %s is not profiled: %s: %s\n", command, folder, strerror(error));
     return error == 0;
 }
 
@@ -79,8 +87,8 @@ static void start_span(void)
     options.attribute_count = 1;
     options.parent = &parent; /* all zero without TRACEPARENT: then the span begins a new trace */
     spanprof_context_extract(&parent, sp_env("TRACEPARENT"), sp_env("TRACESTATE"));
-    span = spanprof_span_start(spanprof_tracer_get("spanprof run", SPANPROF_VERSION),
-                               program_invocation_short_name, &options);
+    span = spanprof_span_start(spanprof_tracer_get("spanprof run", SPANPROF_VERSION), command,
+                               &options);
     spanprof_context context = spanprof_span_context(span);
     spanprof_context_set_default(&context);
 }
@@ -97,14 +105,14 @@ bool sp_process_span_begin_late(void)
         return true;
     }
     if (error.status != SPANPROF_ERROR_DISABLED)
-        fprintf(stderr, "spanprof: %s is not profiled: %s\n", program_invocation_short_name,
-                error.message);
+        fprintf(stderr, "spanprof: %s is not profiled: %s\n", command, error.message);
     return false;
 }
 
 bool sp_process_span_begin(void)
 {
     char traceparent[56];
+    keep_name();
     if (!sp_process_span_begin_late())
         return false;
     spanprof_context context = spanprof_span_context(span);
@@ -118,6 +126,7 @@ void sp_process_take_files(void)
 {
     char own[PATH_MAX];
     const char *files;
+    keep_name();
     if (choose_files(&files, own) && files)
         setenv("SPANPROF_FILE", files, 1);
 }

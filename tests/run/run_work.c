@@ -78,10 +78,11 @@ static int fork_and_work(void)
     return wait_for(child) == 7 ? 0 : 1;
 }
 
-/* As a server's worker may have it. */
+/* As a server's worker may have it: with a title for ps in place of the arguments, too. */
 static int fork_and_work_without_environment(void)
 {
     clearenv();
+    program_invocation_short_name[0] = '?';
     return fork_and_work();
 }
 
