@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tool/command/commands.h"
+#include "tool/model/advice.h"
 #include "tool/model/select.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
@@ -53,10 +54,22 @@ static int by_wall(const void *a, const void *b)
     return by_number(sp_where_sum(span_at(a)->wall_ns), sp_where_sum(span_at(b)->wall_ns), a, b);
 }
 
+static int by_alloc(const void *a, const void *b)
+{
+    return by_number(span_at(a)->alloc_value, span_at(b)->alloc_value, a, b);
+}
+
 /* For files without a CPU profile: compare by the CPU class of wall time. */
 static int by_cpu_of_wall(const void *a, const void *b)
 {
     return by_number(span_at(a)->wall_ns[SP_WHERE_CPU], span_at(b)->wall_ns[SP_WHERE_CPU], a, b);
+}
+
+static int no_allocations(void)
+{
+    char advice[SP_ADVICE_LENGTH];
+    sp_advice_record(advice, "alloc");
+    return sp_tool_no("spans: --sort alloc: the files have no samples of allocations%s", advice);
 }
 
 static int find_comparison(const sp_model *model, const char *name, comparison *out)
@@ -64,23 +77,22 @@ static int find_comparison(const sp_model *model, const char *name, comparison *
     static const struct {
         const char *name;
         comparison comparison;
-    } all[] = {{"duration", by_duration},
-               {"start", by_start},
-               {"cpu", by_cpu},
-               {"wall", by_wall},
-               {"samples", by_samples}};
+    } all[] = {{"duration", by_duration}, {"start", by_start}, {"cpu", by_cpu},
+               {"wall", by_wall},         {"alloc", by_alloc}, {"samples", by_samples}};
     uint32_t wall = sp_model_wall_type(model, true);
     size_t i = 0;
     while (i < SP_ARRAY_LENGTH(all) && strcmp(all[i].name, name) != 0)
         i++;
     if (i == SP_ARRAY_LENGTH(all))
         return sp_tool_wrong("spans: --sort %s is unknown; there are duration, start, cpu, wall, "
-                             "samples",
+                             "alloc, samples",
                              name);
     *out = all[i].comparison;
     if (*out == by_wall && wall == SP_MODEL_NONE)
         return sp_tool_no("spans: --sort wall: the files have no wall profile; record one with "
                           "SPANPROF_WALL_HZ");
+    if (*out == by_alloc && !sp_spans_alloc_type(model))
+        return no_allocations();
     if (*out == by_cpu && wall != SP_MODEL_NONE && sp_model_time_type(model) == wall)
         *out = by_cpu_of_wall;
     return SP_TOOL_DONE;
@@ -247,7 +259,7 @@ static int list_spans(const sp_model *model, const sp_spans_options *options,
 static int answer_from(const sp_model *model, const sp_spans_options *options)
 {
     chosen_spans chosen = {.by_id = NULL};
-    comparison compare;
+    comparison compare = by_duration;
     int status = check_group(options);
     if (status == SP_TOOL_DONE)
         status = find_comparison(model, options->sort ? options->sort : "duration", &compare);
@@ -371,7 +383,8 @@ static int run(int argc, char **argv)
 
 #define AT(member) offsetof(sp_spans_options, member)
 static const sp_option options[] = {
-    {"--sort", "KEY", SP_OPTION_TEXT, AT(sort), "duration, start, cpu, wall or samples (duration)"},
+    {"--sort", "KEY", SP_OPTION_TEXT, AT(sort),
+     "duration, start, cpu, wall, alloc or samples (duration)"},
     {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N lines (20; --json all); 0: all"},
     {"--span", "ID", SP_OPTION_LIST, AT(span),
      "this span and its descendants, as a tree; or those of several; the first 4 digits of an id "
@@ -394,7 +407,8 @@ static const sp_option options[] = {
 const sp_command sp_command_spans = {
     .name = "spans",
     .arguments = "FILE… [options]",
-    .summary = "A table of spans, or the tree of a trace, with CPU and wall time.",
+    .summary =
+        "A table of spans, or the tree of a trace, with CPU time, wall time and allocations.",
     .details =
         "The slowest span, or what else --sort says is most, is the first line in a pipe or a "
         "file, and the last one\non a terminal, next to the prompt; --sort start is in the order "

@@ -76,7 +76,7 @@ const char *sp_spans_format_count(char out[SP_SPANS_COUNT_LENGTH], uint64_t coun
 /* Below a table: why some values are "-"; and only where this is so of the COUNT spans of LIST. */
 void sp_spans_add_hidden_key(sp_buffer *out);
 void sp_spans_hidden_key(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count);
-/* Below the table in OUT: what "<10.1 ms" says, when it is there. */
+/* Below the table in OUT: what "<10.1 ms" and "<512 KiB" say, when they are there. */
 void sp_spans_unseen_key(sp_buffer *out, const sp_model *model);
 /* TEXT, escaped, in at most COLUMNS columns, then filled up to them with spaces when FILL. */
 void sp_spans_add_cell(sp_buffer *out, const char *text, unsigned columns, bool fill,
@@ -121,6 +121,22 @@ void sp_wall_columns_cells(sp_buffer *out, sp_wall_columns columns, const sp_mod
                            const sp_terminal *terminal);
 /* Below the table: what the letters of the bar mean. */
 void sp_wall_columns_key(sp_buffer *out, sp_wall_columns columns, const sp_terminal *terminal);
+
+/* In spans_alloc.c: bytes that a span and its descendants allocated. The type that has them; NULL:
+ * the files have no samples of allocations. */
+const sp_model_type *sp_spans_alloc_type(const sp_model *model);
+/* The same for a column of its own; NULL also when the measured type is this one. The functions
+ * below take either, and write nothing for NULL. */
+const sp_model_type *sp_spans_alloc_column(const sp_model *model);
+/* How wide the column is, with the space after it. */
+unsigned sp_spans_alloc_width(const sp_model_type *type);
+void sp_spans_alloc_head(sp_buffer *out, const sp_model_type *type);
+void sp_spans_alloc_cell(sp_buffer *out, const sp_model_type *type, const sp_model_span *span);
+/* TYPE is not NULL. */
+void sp_spans_format_alloc(char out[SP_VALUE_LENGTH], const sp_model_type *type,
+                           const sp_model_span *span);
+/* Whether the samples of TYPE, which is not NULL, tell how much SPAN allocated. */
+bool sp_spans_alloc_is_known(const sp_model_type *type, const sp_model_span *span);
 
 /* In spans_waterfall.c: bars from the start of a trace to its end. */
 typedef struct sp_waterfall {

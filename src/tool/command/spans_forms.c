@@ -40,17 +40,26 @@ const sp_model_type *sp_measured_type(const sp_model *model)
     return type == SP_MODEL_NONE ? &none : &model->types[type];
 }
 
+/* What one sample of TYPE stands for, in the type's unit: time, or bytes. 0: it is not told. */
+static uint64_t bound_of(const sp_model_type *type)
+{
+    bool is_bytes = strcmp(type->unit, "bytes") == 0 && strcmp(type->period_unit, "bytes") == 0;
+    return is_bytes && type->period > 1 ? (uint64_t)type->period : sp_model_period_ns(type);
+}
+
 void sp_spans_format_value(char out[SP_VALUE_LENGTH], const sp_model_type *type, uint64_t value,
                            uint64_t count)
 {
-    uint64_t period_ns = sp_model_period_ns(type);
-    *out = '<';
-    if (type->samples == 0 || (count == 0 && type->is_unlinked))
+    uint64_t bound = bound_of(type);
+    if (type->samples == 0 || (count == 0 && type->is_unlinked)) {
         strcpy(out, "-");
-    else if (count == 0 && period_ns)
-        sp_format_duration(out + 1, period_ns);
-    else
+    } else if (count == 0 && bound) {
+        char text[SP_VALUE_LENGTH];
+        sp_format_value(text, bound, type->unit);
+        snprintf(out, SP_VALUE_LENGTH, "<%.*s", SP_VALUE_LENGTH - 2, text);
+    } else {
         sp_format_value(out, value, type->unit);
+    }
 }
 
 static void format(char out[SP_VALUE_LENGTH], const sp_model_type *type, uint64_t value,
@@ -102,18 +111,28 @@ void sp_spans_hidden_key(sp_buffer *out, const sp_model *model, const uint32_t *
 {
     const sp_model_type *type = sp_measured_type(model);
     const sp_model_type *wall = sp_wall_columns_find(model).type;
-    if (hides_any(model, type, list, count) || (wall && hides_any(model, wall, list, count)))
+    const sp_model_type *alloc = sp_spans_alloc_column(model);
+    if (hides_any(model, type, list, count) || (wall && hides_any(model, wall, list, count)) ||
+        (alloc && hides_any(model, alloc, list, count)))
         sp_spans_add_hidden_key(out);
+}
+
+static void add_unseen_key(sp_buffer *out, const sp_model_type *type)
+{
+    char bound[SP_VALUE_LENGTH];
+    sp_spans_format_value(bound, type, 0, 0);
+    if (*bound != '<' || !out->data || !memmem(out->data, out->length, bound, strlen(bound)))
+        return;
+    sp_buffer_printf(out, "%s: no sample, so probably less than the %s that one stands for\n",
+                     bound, strcmp(type->unit, "bytes") == 0 ? "bytes" : "time");
 }
 
 void sp_spans_unseen_key(sp_buffer *out, const sp_model *model)
 {
-    char bound[SP_VALUE_LENGTH];
-    sp_spans_format_value(bound, sp_measured_type(model), 0, 0);
-    if (*bound != '<' || !out->data || !memmem(out->data, out->length, bound, strlen(bound)))
-        return;
-    sp_buffer_printf(out, "%s: no sample, so probably less than the time that one stands for\n",
-                     bound);
+    const sp_model_type *alloc = sp_spans_alloc_column(model);
+    add_unseen_key(out, sp_measured_type(model));
+    if (alloc)
+        add_unseen_key(out, alloc);
 }
 
 static const char *ellipsis(const sp_terminal *terminal)
@@ -195,6 +214,7 @@ typedef struct tree_writer {
     const sp_terminal *terminal;
     const sp_model_type *type;
     sp_wall_columns wall;
+    const sp_model_type *alloc; /* NULL: no such column */
     sp_waterfall waterfall;
     bool own;      /* what links to the span itself */
     bool counts;   /* samples beside the times; they give way to wall time */
@@ -218,6 +238,11 @@ static tree_writer open_tree(sp_buffer *out, const sp_model *model, const sp_ter
         writer.used += TREE_OWN + 2 * TREE_COUNT;
     else
         writer.own = sp_spans_take_room(&writer.used, TREE_OWN, terminal);
+    writer.alloc = sp_spans_alloc_column(model);
+    if (!terminal->has_width)
+        writer.used += sp_spans_alloc_width(writer.alloc);
+    else if (!sp_spans_take_room(&writer.used, sp_spans_alloc_width(writer.alloc), terminal))
+        writer.alloc = NULL;
     return writer;
 }
 
@@ -232,6 +257,7 @@ static void add_tree_head(tree_writer *writer)
     sp_wall_columns_head(out, writer->wall);
     if (writer->own)
         sp_buffer_printf(out, "%8s%*s  ", "own", count_columns, counts);
+    sp_spans_alloc_head(out, writer->alloc);
     sp_buffer_printf(out, "%-16s  ", "span id");
     sp_waterfall_head(out, &writer->waterfall);
     sp_buffer_printf(out, "name%s\n", writer->terminal->color ? "\033[0m" : "");
@@ -260,6 +286,7 @@ static void add_tree_cells(tree_writer *writer, const sp_model_span *span)
     sp_wall_columns_cells(out, writer->wall, span, writer->terminal);
     if (writer->own)
         add_amount(writer, own, span->own_count, sp_hides_own(writer->type, span));
+    sp_spans_alloc_cell(out, writer->alloc, span);
     sp_buffer_printf(out, "%s  ", span_id);
     sp_waterfall_cell(out, &writer->waterfall, span, writer->terminal);
 }
@@ -358,6 +385,7 @@ static json_t *span_json(const sp_model *model, const sp_model_span *span)
 {
     const sp_model_type *type = sp_measured_type(model);
     const sp_wall_columns wall = sp_wall_columns_find(model);
+    const sp_model_type *alloc = sp_spans_alloc_type(model);
     bool hides_own = sp_hides_own(type, span) || (type->is_unlinked && !span->own_count);
     bool hides_total = sp_hides_total(type, span) || (type->is_unlinked && !span->total_count);
     char trace_id[33], span_id[17], parent_id[17] = "";
@@ -380,6 +408,9 @@ static json_t *span_json(const sp_model *model, const sp_model_span *span)
         json_object_set_new(json, "wall",
                             sp_wall_columns_hide(wall, span) ? json_null()
                                                              : sp_where_json(span->wall_ns));
+    if (alloc)
+        json_object_set_new(json, "alloc_bytes",
+                            number_json(span->alloc_value, !sp_spans_alloc_is_known(alloc, span)));
     return json;
 }
 

@@ -10,6 +10,7 @@
 /* Which columns there are. Some give way where a terminal is narrow, and --json still has them. */
 typedef struct table_layout {
     sp_wall_columns wall;
+    const sp_model_type *alloc; /* NULL: no such column */
     bool is_measured; /* the files have samples; else value, own time and samples are not known */
     bool value, own, status, samples, trace_id;
     unsigned service, name; /* widths; service 0: no such column */
@@ -39,6 +40,14 @@ static bool same_samples(const sp_model_type *measured, const sp_model_span *x,
            x->total_count == y->total_count;
 }
 
+/* MEASURED is the type of allocated bytes here. */
+static bool same_alloc(const sp_model_type *measured, const sp_model_span *x,
+                       const sp_model_span *y)
+{
+    return sp_hides_total(measured, x) == sp_hides_total(measured, y) &&
+           x->alloc_value == y->alloc_value;
+}
+
 static bool same_status(const sp_model_type *measured, const sp_model_span *x,
                         const sp_model_span *y)
 {
@@ -60,14 +69,26 @@ static bool same_service(const sp_model_type *measured, const sp_model_span *x,
     return strcmp(x->service, y->service) == 0;
 }
 
-/* Whether a column has different values in the lines. With one line each column is shown. */
-static bool differs(const sp_model *model, const uint32_t *list, size_t count, equality equal)
+/* Whether a column of TYPE has different values in the lines. With one line each column is shown.
+ */
+static bool differs_in(const sp_model_type *type, const sp_model *model, const uint32_t *list,
+                       size_t count, equality equal)
 {
-    const sp_model_type *measured = sp_measured_type(model);
     for (size_t i = 1; i < count; i++)
-        if (!equal(measured, &model->spans[list[0]], &model->spans[list[i]]))
+        if (!equal(type, &model->spans[list[0]], &model->spans[list[i]]))
             return true;
     return count == 1;
+}
+
+static bool differs(const sp_model *model, const uint32_t *list, size_t count, equality equal)
+{
+    return differs_in(sp_measured_type(model), model, list, count, equal);
+}
+
+static const sp_model_type *useful_alloc(const sp_model *model, const uint32_t *list, size_t count)
+{
+    const sp_model_type *type = sp_spans_alloc_column(model);
+    return type && differs_in(type, model, list, count, same_alloc) ? type : NULL;
 }
 
 /* Services matter only when there are several. */
@@ -88,6 +109,7 @@ static table_layout useful_columns(const sp_model *model, const uint32_t *list, 
 {
     bool is_measured = sp_measured_type(model)->samples > 0;
     return (table_layout){.wall = sp_wall_columns_find(model),
+                          .alloc = useful_alloc(model, list, count),
                           .is_measured = is_measured,
                           .value = is_measured && differs(model, list, count, same_value),
                           .own = is_measured && differs(model, list, count, same_own),
@@ -104,6 +126,8 @@ static table_layout fit_columns(table_layout layout, const sp_terminal *terminal
     unsigned used = DURATION + (layout.value ? VALUE : 0) + SPAN_ID + wall +
                     (layout.service ? layout.service + 2 : 0);
     if (terminal->has_width) {
+        if (!sp_spans_take_room(&used, sp_spans_alloc_width(layout.alloc), terminal))
+            layout.alloc = NULL;
         layout.status = layout.status && sp_spans_take_room(&used, STATUS, terminal);
         layout.own = layout.own && sp_spans_take_room(&used, OWN, terminal);
         layout.samples = layout.samples && sp_spans_take_room(&used, SAMPLES, terminal);
@@ -123,6 +147,7 @@ static void add_head(sp_buffer *out, const sp_model *model, const table_layout *
     if (layout->own)
         sp_buffer_printf(out, "%8s  ", "own");
     sp_wall_columns_head(out, layout->wall);
+    sp_spans_alloc_head(out, layout->alloc);
     if (layout->samples)
         sp_buffer_printf(out, "%7s  ", "samples");
     if (layout->status)
@@ -161,6 +186,7 @@ static void add_line(sp_buffer *out, const sp_model *model, const sp_model_span 
     add_sampled(out, layout->value, total);
     add_sampled(out, layout->own, own);
     sp_wall_columns_cells(out, layout->wall, span, terminal);
+    sp_spans_alloc_cell(out, layout->alloc, span);
     if (layout->samples)
         sp_buffer_printf(out, "%7s  ",
                          sp_spans_format_count(samples, span->total_count, is_hidden));
@@ -184,6 +210,17 @@ static void add_same_value(sp_buffer *out, bool is_there, const char *name, cons
         sp_buffer_printf(out, "%.*s %s, ", sp_spans_type_length(name), name, text);
 }
 
+static void add_same_alloc(sp_buffer *out, const sp_model *model, const sp_model_span *first,
+                           const table_layout *useful)
+{
+    const sp_model_type *type = sp_spans_alloc_column(model);
+    char text[SP_VALUE_LENGTH];
+    if (!type || useful->alloc)
+        return;
+    sp_spans_format_alloc(text, type, first);
+    sp_buffer_printf(out, "alloc %s, ", text);
+}
+
 /* What all lines say: FIRST is the span of one of them. */
 static void add_same(sp_buffer *out, const sp_model *model, const sp_model_span *first,
                      const table_layout *useful, const sp_terminal *terminal)
@@ -198,6 +235,7 @@ static void add_same(sp_buffer *out, const sp_model *model, const sp_model_span 
     sp_spans_format_own(own, model, first);
     add_same_value(out, useful->value || !is_known, type->name, total);
     add_same_value(out, useful->own || !is_known, "own", own);
+    add_same_alloc(out, model, first, useful);
     if (!useful->samples && is_known)
         sp_buffer_printf(
             out, "samples %s, ",
@@ -218,6 +256,19 @@ static void add_same(sp_buffer *out, const sp_model *model, const sp_model_span 
     sp_buffer_add_string(out, is_some ? "\n" : "");
 }
 
+/* Why there is no CPU time. */
+static void add_unmeasured(sp_buffer *out, const sp_model *model)
+{
+    if (sp_model_is_of_two_runs(model))
+        sp_buffer_add_string(out,
+                             "CPU time is not known: the samples are of none of these spans\n");
+    else
+        sp_buffer_add_string(out, "CPU time is not known, for the files have no samples of it: a "
+                                  "run that is too short has none, one that is killed loses "
+                                  "those of its last window, and threads that block SIGPROF "
+                                  "have none\n");
+}
+
 void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
                     const sp_terminal *terminal)
 {
@@ -229,16 +280,9 @@ void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list,
     if (count > 1)
         add_same(out, model, &model->spans[list[0]], &useful, terminal);
     sp_spans_hidden_key(out, model, list, count);
-    if (useful.is_measured)
-        sp_spans_unseen_key(out, model);
-    else if (sp_model_is_of_two_runs(model))
-        sp_buffer_add_string(out,
-                             "CPU time is not known: the samples are of none of these spans\n");
-    else
-        sp_buffer_add_string(out, "CPU time is not known, for the files have no samples of it: a "
-                                  "run that is too short has none, one that is killed loses "
-                                  "those of its last window, and threads that block SIGPROF "
-                                  "have none\n");
+    sp_spans_unseen_key(out, model);
+    if (!useful.is_measured)
+        add_unmeasured(out, model);
     sp_spans_overrun_key(out, model, list, count);
     sp_wall_columns_key(out, layout.wall, terminal);
 }

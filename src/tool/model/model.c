@@ -276,12 +276,22 @@ uint32_t sp_model_other_unit(const sp_model *model, uint32_t type)
     return SP_MODEL_NONE;
 }
 
+uint32_t sp_model_type_of_scope(const sp_model *model, const char *by_root,
+                                const char *by_innermost, bool innermost)
+{
+    uint32_t type = sp_model_type_of_name(model, innermost ? by_innermost : by_root);
+    return type != SP_MODEL_NONE ? type
+                                 : sp_model_type_of_name(model, innermost ? by_root : by_innermost);
+}
+
 uint32_t sp_model_cpu_type(const sp_model *model, bool innermost)
 {
-    uint32_t type = sp_model_type_of_name(model, innermost ? "cpu_innermost" : "cpu");
-    return type != SP_MODEL_NONE
-               ? type
-               : sp_model_type_of_name(model, innermost ? "cpu" : "cpu_innermost");
+    return sp_model_type_of_scope(model, "cpu", "cpu_innermost", innermost);
+}
+
+uint32_t sp_model_alloc_type(const sp_model *model, bool innermost)
+{
+    return sp_model_type_of_scope(model, "alloc_space", "alloc_space_innermost", innermost);
 }
 
 uint32_t sp_model_wall_type(const sp_model *model, bool innermost)

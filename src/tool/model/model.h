@@ -51,6 +51,8 @@ typedef struct sp_model_span {
     /* Of the wall type (see sp_model_wall_type), with all descendants: by class. Several threads
      * that work for a span at once make more of it than the span took. */
     uint64_t wall_ns[SP_WHERE_COUNT];
+    /* Of allocated bytes (see sp_model_alloc_type), with all descendants. */
+    uint64_t alloc_value, alloc_count;
 } sp_model_span;
 
 /* A kind of measurement. OTLP has samples of CPU time as counts; in the model they are in
@@ -317,6 +319,12 @@ uint32_t sp_model_other_unit(const sp_model *model, uint32_t type);
 uint32_t sp_model_cpu_type(const sp_model *model, bool innermost);
 /* The same of wall time, which holds the CPU time once more. Only a type in nanoseconds is one. */
 uint32_t sp_model_wall_type(const sp_model *model, bool innermost);
+/* The same of bytes that were allocated: "alloc_space", or with INNERMOST "alloc_space_innermost".
+ */
+uint32_t sp_model_alloc_type(const sp_model *model, bool innermost);
+/* The same of any two types. */
+uint32_t sp_model_type_of_scope(const sp_model *model, const char *by_root,
+                                const char *by_innermost, bool innermost);
 /* The type that tells time by innermost span, as well as the files can: of CPU time, else of wall
  * time, else the first with samples. With no types: SP_MODEL_NONE. */
 uint32_t sp_model_time_type(const sp_model *model);

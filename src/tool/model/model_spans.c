@@ -221,19 +221,26 @@ int sp_model_link_spans(sp_model *model)
 static void count_own(sp_model *model)
 {
     uint32_t type = sp_model_time_type(model), wall = sp_model_wall_type(model, true);
+    uint32_t alloc = sp_model_alloc_type(model, true);
     for (uint32_t i = 0; i < model->sample_index.count; i++) {
         const sp_model_sample *sample = &model->samples[i];
-        if ((sample->type != type && sample->type != wall) || sample->link == 0)
+        bool is_asked = sample->type == type || sample->type == wall || sample->type == alloc;
+        if (!is_asked || sample->link == 0)
             continue;
-        uint32_t span = sp_model_link_span(model, sample->link);
-        if (span == SP_MODEL_NONE)
+        uint32_t number = sp_model_link_span(model, sample->link);
+        if (number == SP_MODEL_NONE)
             continue;
+        sp_model_span *span = &model->spans[number];
         if (sample->type == type) {
-            sp_sum_add(&model->spans[span].own_value, sample->value);
-            sp_sum_add(&model->spans[span].own_count, sample->count);
+            sp_sum_add(&span->own_value, sample->value);
+            sp_sum_add(&span->own_count, sample->count);
         }
         if (sample->type == wall)
-            sp_sum_add(&model->spans[span].wall_ns[sample->where], sample->value);
+            sp_sum_add(&span->wall_ns[sample->where], sample->value);
+        if (sample->type == alloc) {
+            sp_sum_add(&span->alloc_value, sample->value);
+            sp_sum_add(&span->alloc_count, sample->count);
+        }
     }
 }
 
@@ -249,6 +256,8 @@ int sp_model_count_spans(sp_model *model)
         sp_model_span *parent = &model->spans[span->parent];
         sp_sum_add(&parent->total_value, span->total_value);
         sp_sum_add(&parent->total_count, span->total_count);
+        sp_sum_add(&parent->alloc_value, span->alloc_value);
+        sp_sum_add(&parent->alloc_count, span->alloc_count);
         for (int k = 0; k < SP_WHERE_COUNT; k++)
             sp_sum_add(&parent->wall_ns[k], span->wall_ns[k]);
     }

@@ -55,15 +55,6 @@ static int unknown_type(const sp_model *model, const char *word)
         word, list);
 }
 
-/* Both hold the same values, with other links; a file may have only one of them. */
-static uint32_t type_of_scope(const sp_model *model, const char *by_root, const char *by_innermost,
-                              bool innermost)
-{
-    uint32_t type = sp_model_type_of_name(model, innermost ? by_innermost : by_root);
-    return type != SP_MODEL_NONE ? type
-                                 : sp_model_type_of_name(model, innermost ? by_root : by_innermost);
-}
-
 /* The type that WORD means. Of a span, time and bytes are best told by inner links. */
 static uint32_t type_of_word(const sp_model *model, const char *word, bool innermost)
 {
@@ -72,17 +63,19 @@ static uint32_t type_of_word(const sp_model *model, const char *word, bool inner
     if (strcmp(word, "wall") == 0 || strcmp(word, "offcpu") == 0)
         return sp_model_wall_type(model, innermost);
     if (strcmp(word, "alloc") == 0)
-        return type_of_scope(model, "alloc_space", "alloc_space_innermost", innermost);
+        return sp_model_alloc_type(model, innermost);
     if (strcmp(word, "inuse") == 0)
-        return type_of_scope(model, "inuse_space", "inuse_space_innermost", innermost);
+        return sp_model_type_of_scope(model, "inuse_space", "inuse_space_innermost", innermost);
     if (strcmp(word, "lock") == 0 || strcmp(word, "delay") == 0)
-        return type_of_scope(model, "delay", "delay_innermost", innermost);
+        return sp_model_type_of_scope(model, "delay", "delay_innermost", innermost);
     if (strcmp(word, "contentions") == 0)
-        return type_of_scope(model, "contentions", "contentions_innermost", innermost);
+        return sp_model_type_of_scope(model, "contentions", "contentions_innermost", innermost);
     if (strcmp(word, "condition") == 0)
-        return type_of_scope(model, "condition_delay", "condition_delay_innermost", innermost);
+        return sp_model_type_of_scope(model, "condition_delay", "condition_delay_innermost",
+                                      innermost);
     if (strcmp(word, "semaphore") == 0)
-        return type_of_scope(model, "semaphore_delay", "semaphore_delay_innermost", innermost);
+        return sp_model_type_of_scope(model, "semaphore_delay", "semaphore_delay_innermost",
+                                      innermost);
     return sp_model_type_of_name(model, word);
 }
 

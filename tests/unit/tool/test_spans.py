@@ -361,7 +361,7 @@ duration       cpu  smpls       own  smpls  span id           name
         self.assertEqual(self.order("--sort", "start"), ["GET /report", "query", "render", "compress", "GET /cart"])
         self.assertEqual(self.order("--sort", "cpu"), ["GET /report", "render", "GET /cart", "query", "compress"])
         self.assertEqual(self.order("--sort", "samples", "--limit", "1"), ["GET /report"])
-        self.refuse(2, "spans", "shop", "--sort", "size", says=("size", "duration, start, cpu, wall, samples"))
+        self.refuse(2, "spans", "shop", "--sort", "size", says=("size", "duration, start, cpu, wall, alloc, samples"))
 
     def test_filters(self):
         self.assertEqual(self.order("--roots"), ["GET /report", "GET /cart"])
@@ -561,6 +561,81 @@ class Unseen(ToolTest):
         self.write("t.jsonl", json_lines(traces()))
         self.assertRegex(self.answer("spans", "t.jsonl", "--trace", REPORT_TRACE), r"  250 ms +- +0 +- +0 ")
         self.assertNotIn(" 0 ns", self.answer("spans", "t.jsonl", "--by-name"))
+
+
+KIB = 1024
+ALLOCATED = [(("main", "serve", "report"), REPORT_TRACE, REPORT, 1024 * KIB), (("main", "serve", "query"), REPORT_TRACE, QUERY, 3072 * KIB),
+             (("main", "serve", "cart"), CART_TRACE, CART, 512 * KIB), (("main", "cache"), "", "", 512 * KIB)]
+
+
+class Allocations(ToolTest):
+    """The column of allocated bytes, which is there when the files have samples of them."""
+
+    def write_files(self, samples=ALLOCATED, cpu=SAMPLES, kind="alloc_space"):
+        d = Dictionary()
+        made = [profile(d, samples, 512 * KIB, (kind, "bytes", "space", "bytes"), {})]
+        made += [profile(d, cpu, 10 * MS, ("samples", "count", "cpu", "nanoseconds"), COUNTS)] if cpu else []
+        self.write("shop.traces.jsonl", json_lines(traces()))
+        self.write("shop.profiles.jsonl", json_lines(request(d, *made)))
+
+    def order(self, *arguments):
+        return [s["name"] for s in self.answer_json("spans", "shop", "--json", *arguments)["spans"]]
+
+    def test_a_table_has_what_a_span_and_its_descendants_allocated(self):
+        self.write_files()
+        lines = self.answer("spans", "shop").splitlines()
+        self.assertEqual(lines[0].split(), "duration cpu own alloc samples status trace id span id name".split())
+        self.assertEqual([re.split("  +", line.strip())[3] for line in lines[1:6]], ["4.00 MiB", "<512 KiB", "512 KiB", "3.00 MiB", "<512 KiB"])
+        self.assertIn("<512 KiB: no sample, so probably less than the bytes that one stands for\n", self.answer("spans", "shop"))
+        self.assertIn("alloc <512 KiB, ", self.answer("spans", "shop", "--name", "render", "--name", "compress"))
+
+    def test_sort_by_allocated_bytes(self):
+        self.write_files()
+        self.assertEqual(self.order("--sort", "alloc"), ["GET /report", "query", "GET /cart", "render", "compress"])
+        self.assertEqual(self.on_terminal("spans", "shop", "--sort", "alloc", "--limit", "2", columns=160)[2].split()[-1], "/report")
+
+    def test_a_tree_has_them_too(self):
+        self.write_files()
+        lines = self.answer("spans", "shop", "--trace", REPORT_TRACE).splitlines()
+        self.assertIn("alloc", lines[2].split())
+        self.assertIn(" 4.00 MiB  " + REPORT, lines[3])
+        self.assertIn(" 3.00 MiB  " + QUERY, lines[4])
+
+    def test_json_has_bytes_where_there_are_samples(self):
+        self.write_files()
+        found = {s["name"]: s["alloc_bytes"] for s in self.answer_json("spans", "shop", "--json")["spans"]}
+        self.assertEqual(found, {"GET /report": 4096 * KIB, "query": 3072 * KIB, "GET /cart": 512 * KIB, "render": 0, "compress": 0})
+        self.write_shop()
+        self.assertNotIn("alloc_bytes", self.answer("spans", "shop", "--json"))
+        self.assertNotIn("alloc", self.answer("spans", "shop"))
+
+    def test_a_narrow_terminal_leaves_it_out(self):
+        self.write_files()
+        for columns in (80, 160):
+            for more in ([], ["--trace", REPORT_TRACE]):
+                lines = self.on_terminal("spans", "shop", *more, columns=columns)
+                self.assertTrue(all(len(line) <= columns for line in lines if ":" not in line), lines)
+        self.assertIn("alloc", self.on_terminal("spans", "shop", columns=80)[0])
+
+    def test_of_spans_below_a_root_nothing_is_known_when_samples_link_to_roots(self):
+        self.write_files(to_roots(ALLOCATED), to_roots(SAMPLES))
+        found = {s["name"]: s["alloc_bytes"] for s in self.answer_json("spans", "shop", "--json")["spans"]}
+        self.assertEqual(found, {"GET /report": 4096 * KIB, "query": None, "GET /cart": 512 * KIB, "render": None, "compress": None})
+        self.assertIn("link scope", self.answer("spans", "shop"))
+
+    def test_it_is_one_column_when_nothing_else_was_measured(self):
+        self.write_files(cpu=None)
+        self.assertNotIn("alloc", self.answer("spans", "shop").splitlines()[0].split())
+        self.assertIn("alloc_sp", self.answer("spans", "shop").splitlines()[0].split())
+        self.assertEqual(self.order("--sort", "alloc"), ["GET /report", "query", "GET /cart", "render", "compress"])
+
+    def test_bytes_by_innermost_span_are_taken_where_the_files_have_both(self):
+        self.write_files(kind="alloc_space_innermost")
+        self.assertEqual(self.order("--sort", "alloc", "--limit", "2"), ["GET /report", "query"])
+
+    def test_without_samples_of_allocations_it_is_told_how_to_record_them(self):
+        self.write_shop()
+        self.refuse(1, "spans", "shop", "--sort", "alloc", says=("--sort alloc", "no samples of allocations", "SPANPROF_PROFILES=cpu,alloc", "LD_PRELOAD"))
 
 
 def to_roots(samples):
