@@ -72,6 +72,34 @@ static int no_allocations(void)
     return sp_tool_no("spans: --sort alloc: the files have no samples of allocations%s", advice);
 }
 
+static int no_cpu_time(void)
+{
+    return sp_tool_no("spans: --sort cpu: the files have no samples of CPU time; record them with "
+                      "SPANPROF_PROFILES=cpu, or longer: a short run has none");
+}
+
+static bool has_cpu_samples(const sp_model *model)
+{
+    uint32_t cpu = sp_model_cpu_type(model, true);
+    return cpu != SP_MODEL_NONE && model->types[cpu].samples > 0;
+}
+
+/* Whether the files have what KEY of --sort needs. SP_TOOL_DONE, or SP_TOOL_NO having said that
+ * they have not. GROUPS: names are sorted, which have no classes of wall time. */
+static int check_sort(const sp_model *model, const char *key, bool groups)
+{
+    uint32_t wall = sp_model_wall_type(model, true);
+    bool tells_cpu = !groups && wall != SP_MODEL_NONE && model->types[wall].tells_where;
+    if (strcmp(key, "wall") == 0 && wall == SP_MODEL_NONE)
+        return sp_tool_no("spans: --sort wall: the files have no wall profile; record one with "
+                          "SPANPROF_WALL_HZ");
+    if (strcmp(key, "alloc") == 0 && !sp_spans_alloc_type(model))
+        return no_allocations();
+    if (strcmp(key, "cpu") == 0 && !has_cpu_samples(model) && !tells_cpu)
+        return no_cpu_time();
+    return SP_TOOL_DONE;
+}
+
 static int find_comparison(const sp_model *model, const char *name, comparison *out)
 {
     static const struct {
@@ -79,7 +107,6 @@ static int find_comparison(const sp_model *model, const char *name, comparison *
         comparison comparison;
     } all[] = {{"duration", by_duration}, {"start", by_start}, {"cpu", by_cpu},
                {"wall", by_wall},         {"alloc", by_alloc}, {"samples", by_samples}};
-    uint32_t wall = sp_model_wall_type(model, true);
     size_t i = 0;
     while (i < SP_ARRAY_LENGTH(all) && strcmp(all[i].name, name) != 0)
         i++;
@@ -88,14 +115,28 @@ static int find_comparison(const sp_model *model, const char *name, comparison *
                              "alloc, samples",
                              name);
     *out = all[i].comparison;
-    if (*out == by_wall && wall == SP_MODEL_NONE)
-        return sp_tool_no("spans: --sort wall: the files have no wall profile; record one with "
-                          "SPANPROF_WALL_HZ");
-    if (*out == by_alloc && !sp_spans_alloc_type(model))
-        return no_allocations();
-    if (*out == by_cpu && wall != SP_MODEL_NONE && sp_model_time_type(model) == wall)
+    if (*out == by_cpu && !has_cpu_samples(model))
         *out = by_cpu_of_wall;
-    return SP_TOOL_DONE;
+    return check_sort(model, name, false);
+}
+
+/* The same for names. */
+static int find_order(const sp_model *model, const char *name, sp_groups_order *out)
+{
+    static const char *const names[] = {
+        [SP_GROUPS_BY_DURATION] = "duration",
+        [SP_GROUPS_BY_VALUE] = "cpu",
+        [SP_GROUPS_BY_ALLOC] = "alloc",
+    };
+    size_t i = 0;
+    while (i < SP_ARRAY_LENGTH(names) && strcmp(names[i], name) != 0)
+        i++;
+    if (i == SP_ARRAY_LENGTH(names))
+        return sp_tool_wrong("spans: --sort %s orders no names; with --group-by and --by-name "
+                             "there are duration, cpu, alloc, each a sum over the spans of a name",
+                             name);
+    *out = (sp_groups_order)i;
+    return check_sort(model, name, true);
 }
 
 /* The spans that a question selects by --where and by ids. */
@@ -167,13 +208,13 @@ static int no_match(const sp_model *model, const sp_spans_options *options,
 }
 
 static int write_groups(const sp_model *model, const uint32_t *list, size_t count,
-                        const sp_spans_options *options)
+                        const sp_spans_options *options, sp_groups_order order)
 {
     sp_groups groups;
     sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
     sp_terminal terminal = sp_terminal_get(false);
     int status = SP_TOOL_WRONG;
-    if (!sp_groups_make(&groups, model, list, count)) {
+    if (!sp_groups_make(&groups, model, list, count, order)) {
         sp_groups_deinit(&groups);
         return sp_tool_no_memory();
     }
@@ -193,9 +234,6 @@ static int check_group(const sp_spans_options *options)
 {
     if (options->group_by && strcmp(options->group_by, "name") != 0)
         return sp_tool_wrong("spans: --group-by %s is unknown; there is name", options->group_by);
-    if (options->group_by && options->sort)
-        return sp_tool_wrong("spans: --sort orders spans, and --group-by shows none: its names are "
-                             "ordered by the sum of their durations");
     return SP_TOOL_DONE;
 }
 
@@ -235,8 +273,9 @@ static int write_list(const sp_model *model, uint32_t *list, size_t count,
     return sp_output_write(&out, NULL);
 }
 
+/* COMPARE is of spans, ORDER of names. */
 static int list_spans(const sp_model *model, const sp_spans_options *options,
-                      const chosen_spans *chosen, comparison compare)
+                      const chosen_spans *chosen, comparison compare, sp_groups_order order)
 {
     uint32_t *list = malloc((model->span_index.count + (size_t)1) * sizeof *list);
     size_t count = 0;
@@ -249,7 +288,7 @@ static int list_spans(const sp_model *model, const sp_spans_options *options,
     if (!count)
         status = no_match(model, options, chosen);
     else if (options->group_by)
-        status = write_groups(model, list, count, options);
+        status = write_groups(model, list, count, options, order);
     else
         status = write_list(model, list, count, options, compare);
     free(list);
@@ -260,13 +299,15 @@ static int answer_from(const sp_model *model, const sp_spans_options *options)
 {
     chosen_spans chosen = {.by_id = NULL};
     comparison compare = by_duration;
+    sp_groups_order order = SP_GROUPS_BY_DURATION;
     int status = check_group(options);
-    if (status == SP_TOOL_DONE)
-        status = find_comparison(model, options->sort ? options->sort : "duration", &compare);
+    if (status == SP_TOOL_DONE && options->sort)
+        status = options->group_by ? find_order(model, options->sort, &order)
+                                   : find_comparison(model, options->sort, &compare);
     if (status == SP_TOOL_DONE)
         status = choose(&chosen, model, options);
     if (status == SP_TOOL_DONE)
-        status = list_spans(model, options, &chosen, compare);
+        status = list_spans(model, options, &chosen, compare, order);
     chosen_deinit(&chosen);
     return status;
 }
@@ -384,7 +425,7 @@ static int run(int argc, char **argv)
 #define AT(member) offsetof(sp_spans_options, member)
 static const sp_option options[] = {
     {"--sort", "KEY", SP_OPTION_TEXT, AT(sort),
-     "duration, start, cpu, wall, alloc or samples (duration)"},
+     "duration, start, cpu, wall, alloc or samples; of names duration, cpu or alloc (duration)"},
     {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N lines (20; --json all); 0: all"},
     {"--span", "ID", SP_OPTION_LIST, AT(span),
      "this span and its descendants, as a tree; or those of several; the first 4 digits of an id "
@@ -394,7 +435,8 @@ static const sp_option options[] = {
     {"--name", "NAME", SP_OPTION_LIST, AT(name),
      "spans of exactly this name; may be given several times"},
     {"--group-by", "name", SP_OPTION_TEXT, AT(group_by),
-     "a line for each name: spans, errors, and p50, p95, p99, max of duration and CPU time"},
+     "a line for each name: spans, errors, p50, p95, p99, max of duration and CPU time, and the "
+     "sum of CPU time (total)"},
     {"--by-name", NULL, SP_OPTION_FLAG, AT(by_name), "short for --group-by name"},
     {"--roots", NULL, SP_OPTION_FLAG, AT(roots), "local roots only: one for each request"},
     {"--holders", NULL, SP_OPTION_FLAG, AT(holders),

@@ -4,22 +4,40 @@
 
 #include "tool/command/spans.h"
 
-enum { FRONT = 19, DURATIONS = 39, NAME_ROOM = 20 };
+enum { FRONT = 17, DURATIONS = 39, NARROW = 20, SUM = 10, NAME_ROOM = 13 };
 
 /* What has room beside the names. */
 typedef struct groups_layout {
-    bool narrow; /* of the quantiles only p50 and p99 */
+    const sp_model_type *alloc; /* NULL: no sum of allocated bytes */
+    bool narrow;                /* of the quantiles only p50 and p99 */
+    bool total;
     unsigned name;
 } groups_layout;
 
-static groups_layout fit(const sp_terminal *terminal)
+static bool leaves_name(unsigned used, const sp_terminal *terminal)
 {
-    unsigned used = FRONT + 2 * DURATIONS;
-    groups_layout layout = {.name = SP_SPANS_WHOLE_NAME};
+    return used + NAME_ROOM <= terminal->columns;
+}
+
+/* On a narrow terminal one sum has room: the one by which the groups are ordered. */
+static groups_layout fit(const sp_model *model, const sp_groups *groups,
+                         const sp_terminal *terminal)
+{
+    groups_layout layout = {
+        .alloc = sp_spans_alloc_column(model), .total = true, .name = SP_SPANS_WHOLE_NAME};
     if (!terminal->has_width)
         return layout;
-    layout.narrow = used + NAME_ROOM > terminal->columns;
-    used = layout.narrow ? FRONT + DURATIONS + 1 : used;
+    unsigned sums = layout.alloc ? 2 * SUM : SUM, used = FRONT + 2 * DURATIONS + sums;
+    layout.narrow = !leaves_name(used, terminal);
+    if (layout.narrow)
+        used = FRONT + 2 * NARROW + sums;
+    if (layout.alloc && !leaves_name(used, terminal)) {
+        used -= SUM;
+        if (groups->order == SP_GROUPS_BY_ALLOC)
+            layout.total = false;
+        else
+            layout.alloc = NULL;
+    }
     layout.name = sp_spans_rest_of_line(terminal, used);
     return layout;
 }
@@ -33,15 +51,25 @@ static void add_columns(sp_buffer *out, bool narrow, const char *p50, const char
         sp_buffer_printf(out, "%8s %9s %9s %8s  ", p50, p95, p99, max);
 }
 
-static void add_head(sp_buffer *out, const char *type, bool narrow, const sp_terminal *terminal)
+static void add_sum(sp_buffer *out, bool is_there, const char *text)
 {
-    int length = sp_spans_type_length(type);
-    length = narrow && length > DURATIONS / 2 - 1 ? DURATIONS / 2 - 1 : length;
-    sp_buffer_printf(out, "%s%8s  %7s  %-*s  %.*s\n", terminal->color ? "\033[2m" : "", "", "",
-                     narrow ? DURATIONS / 2 - 1 : DURATIONS - 2, "duration", length, type);
-    sp_buffer_printf(out, "%8s  %7s  ", "spans", "errors");
+    if (is_there)
+        sp_buffer_printf(out, "%*s  ", SUM - 2, text);
+}
+
+static void add_head(sp_buffer *out, const char *type, const groups_layout *layout,
+                     const sp_terminal *terminal)
+{
+    int duration = layout->narrow ? NARROW : DURATIONS;
+    int room = duration + (layout->total ? SUM : 0) - 2, length = sp_spans_type_length(type);
+    length = layout->narrow && length > room ? room : length;
+    sp_buffer_printf(out, "%s%7s  %6s  %-*s  %.*s\n", terminal->color ? "\033[2m" : "", "", "",
+                     duration - 2, "duration", length, type);
+    sp_buffer_printf(out, "%7s  %6s  ", "spans", "errors");
     for (int i = 0; i < 2; i++)
-        add_columns(out, narrow, "p50", "p95", "p99", "max");
+        add_columns(out, layout->narrow, "p50", "p95", "p99", "max");
+    add_sum(out, layout->total, "total");
+    add_sum(out, layout->alloc, "alloc");
     sp_buffer_printf(out, "name%s\n", terminal->color ? "\033[0m" : "");
 }
 
@@ -73,34 +101,59 @@ static void add_values(sp_buffer *out, bool narrow, const sp_group *group,
     add_columns(out, narrow, p50, p95, p99, max);
 }
 
-static bool hides_values(const sp_groups *groups, size_t shown)
+/* What all spans of the name have together. */
+static void add_sums(sp_buffer *out, const groups_layout *layout, const sp_group *group,
+                     const sp_model_type *type)
 {
-    for (size_t i = 0; i < shown; i++)
-        if (groups->items[i].known < groups->items[i].count)
+    char total[SP_VALUE_LENGTH] = "-", alloc[SP_VALUE_LENGTH] = "-";
+    if (group->known)
+        sp_spans_format_value(total, type, group->total_value, group->total_value);
+    if (layout->alloc && group->known_alloc)
+        sp_spans_format_value(alloc, layout->alloc, group->total_alloc, group->total_alloc);
+    add_sum(out, layout->total, total);
+    add_sum(out, layout->alloc, alloc);
+}
+
+static bool hides_values(const sp_groups *groups, size_t shown, const sp_model_type *alloc)
+{
+    for (size_t i = 0; i < shown; i++) {
+        const sp_group *group = &groups->items[i];
+        if (group->known < group->count || (alloc && group->known_alloc < group->count))
             return true;
+    }
     return false;
+}
+
+/* Below the table: which columns had no room. */
+static void add_left_out(sp_buffer *out, const sp_model *model, const groups_layout *layout)
+{
+    const char *sum = !layout->total                                   ? ", the total"
+                      : !layout->alloc && sp_spans_alloc_column(model) ? ", alloc"
+                                                                       : "";
+    if (layout->narrow)
+        sp_buffer_printf(out, "p95%s and max are shown in a pipe, or on a wider terminal\n", sum);
 }
 
 void sp_spans_groups(sp_buffer *out, const sp_model *model, const sp_groups *groups, size_t shown,
                      const sp_terminal *terminal)
 {
     const sp_model_type *type = sp_measured_type(model);
-    groups_layout layout = fit(terminal);
-    add_head(out, type->name, layout.narrow, terminal);
+    groups_layout layout = fit(model, groups, terminal);
+    add_head(out, type->name, &layout, terminal);
     for (size_t i = 0; i < shown; i++) {
         const sp_group *group = &groups->items[sp_spans_line(terminal, i, shown)];
-        sp_buffer_printf(out, "%8llu  %7llu  ", (unsigned long long)group->count,
+        sp_buffer_printf(out, "%7llu  %6llu  ", (unsigned long long)group->count,
                          (unsigned long long)group->errors);
         add_durations(out, layout.narrow, &group->duration);
         add_values(out, layout.narrow, group, type);
+        add_sums(out, &layout, group, type);
         sp_spans_add_cell(out, group->name, layout.name, false, terminal);
         sp_buffer_add_char(out, '\n');
     }
-    if (hides_values(groups, shown))
+    if (hides_values(groups, shown, layout.alloc))
         sp_spans_add_hidden_key(out);
     sp_spans_unseen_key(out, model);
-    if (layout.narrow)
-        sp_buffer_add_string(out, "p95 and max are shown in a pipe, or on a wider terminal\n");
+    add_left_out(out, model, &layout);
 }
 
 static json_t *quantiles_json(const sp_quantiles *of)
@@ -110,21 +163,32 @@ static json_t *quantiles_json(const sp_quantiles *of)
                      "sum", (json_int_t)of->sum);
 }
 
+static json_t *sum_json(uint64_t sum, bool is_known)
+{
+    return is_known ? json_integer((json_int_t)sum) : json_null();
+}
+
+static json_t *group_json(const sp_model *model, const sp_group *group)
+{
+    bool is_known = group->known > 0;
+    json_t *json = json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "name", group->name, "count",
+                             (json_int_t)group->count, "errors", (json_int_t)group->errors,
+                             "samples", sum_json(group->samples, is_known), "duration_ns",
+                             quantiles_json(&group->duration), "value",
+                             is_known ? quantiles_json(&group->value) : json_null(), "total_value",
+                             sum_json(group->total_value, is_known));
+    if (sp_spans_alloc_type(model))
+        json_object_set_new(json, "alloc_bytes",
+                            sum_json(group->total_alloc, group->known_alloc > 0));
+    return json;
+}
+
 json_t *sp_spans_groups_json(const sp_model *model, const sp_groups *groups, size_t shown)
 {
     const sp_model_type *type = sp_measured_type(model);
     json_t *list = json_array();
-    for (size_t i = 0; i < shown; i++) {
-        const sp_group *group = &groups->items[i];
-        bool is_known = group->known > 0;
-        json_array_append_new(
-            list,
-            json_pack("{s:s, s:I, s:I, s:o, s:o, s:o}", "name", group->name, "count",
-                      (json_int_t)group->count, "errors", (json_int_t)group->errors, "samples",
-                      is_known ? json_integer((json_int_t)group->samples) : json_null(),
-                      "duration_ns", quantiles_json(&group->duration), "value",
-                      is_known ? quantiles_json(&group->value) : json_null()));
-    }
+    for (size_t i = 0; i < shown; i++)
+        json_array_append_new(list, group_json(model, &groups->items[i]));
     return json_pack("{s:s, s:s, s:I, s:I, s:o}", "type", type->name, "unit", type->unit, "period",
                      (json_int_t)type->period, "count", (json_int_t)shown, "groups", list);
 }

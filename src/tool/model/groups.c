@@ -26,12 +26,28 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The larger first. */
+static int compare_groups(uint64_t x, uint64_t y, const sp_group *a, const sp_group *b)
+{
+    return x != y ? (x > y ? -1 : 1) : strcmp(a->name, b->name);
+}
+
 static int by_duration_sum(const void *a, const void *b)
 {
     const sp_group *x = a, *y = b;
-    if (x->duration.sum != y->duration.sum)
-        return x->duration.sum > y->duration.sum ? -1 : 1;
-    return strcmp(x->name, y->name);
+    return compare_groups(x->duration.sum, y->duration.sum, x, y);
+}
+
+static int by_total_value(const void *a, const void *b)
+{
+    const sp_group *x = a, *y = b;
+    return compare_groups(x->total_value, y->total_value, x, y);
+}
+
+static int by_total_alloc(const void *a, const void *b)
+{
+    const sp_group *x = a, *y = b;
+    return compare_groups(x->total_alloc, y->total_alloc, x, y);
 }
 
 static uint64_t at_rank(const uint64_t *sorted, size_t count, unsigned percent)
@@ -58,63 +74,124 @@ static bool is_error(const sp_model_span *span)
     return status && status->code == SP__TRACE__STATUS__STATUS_CODE__STATUS_CODE_ERROR;
 }
 
-/* Put what is known into VALUES, and return how many these are. */
-static size_t find_values(const sp_model *model, const member *members, size_t count,
-                          uint64_t *values)
+/* Working memory of one call. */
+typedef struct maker {
+    const sp_model *model;
+    const sp_model_type *type, *alloc; /* NULL: there is none */
+    member *members;                   /* in the order of their names */
+    size_t count;
+    uint64_t *values;   /* room for one number of each member */
+    uint32_t *group_of; /* by span */
+    bool *nested;       /* by span: it is below a span of its own group */
+} maker;
+
+/* The end of the group whose first member is FIRST. */
+static size_t end_of_group(const maker *maker, size_t first)
 {
-    uint32_t type = sp_model_time_type(model);
+    size_t end = first + 1;
+    while (end < maker->count && maker->members[end].name == maker->members[first].name)
+        end++;
+    return end;
+}
+
+/* Put what is known into VALUES, and return how many these are. */
+static size_t find_values(const maker *maker, const member *members, size_t count, sp_group *group)
+{
     size_t known = 0;
     for (size_t i = 0; i < count; i++) {
-        const sp_model_span *span = &model->spans[members[i].span];
-        if (type == SP_MODEL_NONE || !sp_hides_total(&model->types[type], span))
-            values[known++] = span->total_value;
+        const sp_model_span *span = &maker->model->spans[members[i].span];
+        if (maker->type && sp_hides_total(maker->type, span))
+            continue;
+        maker->values[known++] = span->total_value;
+        if (!maker->nested[members[i].span])
+            sp_sum_add(&group->total_value, span->total_value);
     }
     return known;
 }
 
-/* VALUES: room for COUNT numbers. */
-static sp_group make_group(const sp_model *model, const member *members, size_t count,
-                           uint64_t *values)
+static void find_alloc(const maker *maker, const member *members, size_t count, sp_group *group)
+{
+    for (size_t i = 0; maker->alloc && i < count; i++) {
+        const sp_model_span *span = &maker->model->spans[members[i].span];
+        if (sp_hides_total(maker->alloc, span))
+            continue;
+        group->known_alloc++;
+        if (!maker->nested[members[i].span])
+            sp_sum_add(&group->total_alloc, span->alloc_value);
+    }
+}
+
+static sp_group make_group(const maker *maker, const member *members, size_t count)
 {
     sp_group group = {.name = members[0].name, .count = count};
     for (size_t i = 0; i < count; i++) {
-        const sp_model_span *span = &model->spans[members[i].span];
-        values[i] = span->end_ns - span->start_ns;
+        const sp_model_span *span = &maker->model->spans[members[i].span];
+        maker->values[i] = span->end_ns - span->start_ns;
         group.errors += is_error(span);
         sp_sum_add(&group.samples, span->total_count);
     }
-    group.duration = find_quantiles(values, count);
-    group.known = find_values(model, members, count, values);
+    group.duration = find_quantiles(maker->values, count);
+    group.known = find_values(maker, members, count, &group);
     if (group.known)
-        group.value = find_quantiles(values, group.known);
+        group.value = find_quantiles(maker->values, group.known);
+    find_alloc(maker, members, count, &group);
     return group;
 }
 
-static void make_groups(sp_groups *groups, const sp_model *model, const member *members,
-                        size_t count, uint64_t *values)
+static bool find_nested(const maker *maker)
 {
-    for (size_t start = 0, end; start < count; start = end) {
-        for (end = start + 1; end < count && members[end].name == members[start].name;)
-            end++;
-        groups->items[groups->count++] = make_group(model, members + start, end - start, values);
+    uint32_t group = 0;
+    for (uint32_t i = 0; i < maker->model->span_index.count; i++)
+        maker->group_of[i] = SP_MODEL_NONE;
+    for (size_t start = 0, end; start < maker->count; start = end, group++) {
+        end = end_of_group(maker, start);
+        for (size_t i = start; i < end; i++)
+            maker->group_of[maker->members[i].span] = group;
     }
-    qsort(groups->items, groups->count, sizeof *groups->items, by_duration_sum);
+    return sp_groups_find_nested(maker->model, maker->group_of, group, maker->nested);
 }
 
-bool sp_groups_make(sp_groups *groups, const sp_model *model, const uint32_t *list, size_t count)
+static void make_groups(sp_groups *groups, const maker *maker)
 {
-    member *members = calloc(count + 1, sizeof *members);
-    uint64_t *values = calloc(count + 1, sizeof *values);
-    *groups = (sp_groups){.items = calloc(count + 1, sizeof *groups->items)};
-    bool done = members && values && groups->items;
-    for (size_t i = 0; done && i < count; i++)
-        members[i] = (member){.name = model->spans[list[i]].name, .span = list[i]};
-    if (done && count) {
-        qsort(members, count, sizeof *members, by_name);
-        make_groups(groups, model, members, count, values);
+    static int (*const orders[])(const void *, const void *) = {by_duration_sum, by_total_value,
+                                                                by_total_alloc};
+    for (size_t start = 0, end; start < maker->count; start = end) {
+        end = end_of_group(maker, start);
+        groups->items[groups->count++] = make_group(maker, maker->members + start, end - start);
     }
-    free(members);
-    free(values);
+    qsort(groups->items, groups->count, sizeof *groups->items, orders[groups->order]);
+}
+
+static const sp_model_type *type_of(const sp_model *model, uint32_t number)
+{
+    return number == SP_MODEL_NONE ? NULL : &model->types[number];
+}
+
+bool sp_groups_make(sp_groups *groups, const sp_model *model, const uint32_t *list, size_t count,
+                    sp_groups_order order)
+{
+    size_t spans = model->span_index.count + (size_t)1;
+    maker maker = {.model = model,
+                   .type = type_of(model, sp_model_time_type(model)),
+                   .alloc = type_of(model, sp_model_alloc_type(model, true)),
+                   .members = calloc(count + 1, sizeof *maker.members),
+                   .count = count,
+                   .values = calloc(count + 1, sizeof *maker.values),
+                   .group_of = malloc(spans * sizeof *maker.group_of),
+                   .nested = calloc(spans, sizeof *maker.nested)};
+    *groups = (sp_groups){.items = calloc(count + 1, sizeof *groups->items), .order = order};
+    bool done = maker.members && maker.values && maker.group_of && maker.nested && groups->items;
+    for (size_t i = 0; done && i < count; i++)
+        maker.members[i] = (member){.name = model->spans[list[i]].name, .span = list[i]};
+    if (done && count)
+        qsort(maker.members, count, sizeof *maker.members, by_name);
+    done = done && find_nested(&maker);
+    if (done)
+        make_groups(groups, &maker);
+    free(maker.members);
+    free(maker.values);
+    free(maker.group_of);
+    free(maker.nested);
     return done;
 }
 

@@ -549,7 +549,7 @@ class Unseen(ToolTest):
         line = next(l for l in self.answer("spans", "t.jsonl", "p.jsonl").splitlines() if l.endswith("query"))
         self.assertRegex(line, r" 40\.0 ms   <100 ms   <100 ms        0 ")
         self.assertIn("\n<100 ms: no sample, ", self.answer("spans", "t.jsonl", "p.jsonl", "--trace", REPORT_TRACE))
-        self.assertRegex(self.answer("spans", "t.jsonl", "p.jsonl", "--by-name"), r"(?m)  <100 ms +<100 ms +<100 ms +<100 ms  query$")
+        self.assertRegex(self.answer("spans", "t.jsonl", "p.jsonl", "--by-name"), r"(?m)  <100 ms +<100 ms +<100 ms +<100 ms +<100 ms  query$")
         self.assertIn("cpu <100 ms, own <100 ms, samples 0,", self.answer("spans", "t.jsonl", "p.jsonl", "--name", "query", "--name", "compress"))
 
     def test_json_has_the_period(self):
@@ -632,6 +632,25 @@ class Allocations(ToolTest):
     def test_bytes_by_innermost_span_are_taken_where_the_files_have_both(self):
         self.write_files(kind="alloc_space_innermost")
         self.assertEqual(self.order("--sort", "alloc", "--limit", "2"), ["GET /report", "query"])
+
+    def test_names_have_the_sum_of_what_their_spans_allocated(self):
+        self.write_files()
+        lines = self.answer("spans", "shop", "--by-name", "--sort", "alloc").splitlines()
+        self.assertEqual(lines[1].split()[-3:], ["total", "alloc", "name"])
+        self.assertEqual([re.split("  +", line.strip())[-2:] for line in lines[2:7]],
+                         [["4.00 MiB", "GET /report"], ["3.00 MiB", "query"], ["512 KiB", "GET /cart"], ["<512 KiB", "compress"], ["<512 KiB", "render"]])
+        groups = self.answer_json("spans", "shop", "--by-name", "--sort", "alloc", "--json")["groups"]
+        self.assertEqual([group["alloc_bytes"] for group in groups], [4096 * KIB, 3072 * KIB, 512 * KIB, 0, 0])
+        self.write_shop()
+        self.assertNotIn("alloc", self.answer("spans", "shop", "--by-name") + self.answer("spans", "shop", "--by-name", "--json"))
+        self.refuse(1, "spans", "shop", "--by-name", "--sort", "alloc", says="no samples of allocations")
+
+    def test_a_narrow_terminal_has_the_sum_by_which_names_are_sorted(self):
+        self.write_files()
+        for key, head, left in (("cpu", "total", "p95, alloc and max"), ("alloc", "alloc", "p95, the total and max")):
+            lines = self.on_terminal("spans", "shop", "--by-name", "--sort", key, columns=80)
+            self.assertTrue(all(len(line) <= 80 for line in lines if ":" not in line), lines)
+            self.assertEqual((lines[1].split()[-2], lines[-1][:len(left)]), (head, left))
 
     def test_without_samples_of_allocations_it_is_told_how_to_record_them(self):
         self.write_shop()
@@ -821,9 +840,9 @@ class Groups(ToolTest):
     def test_a_line_for_each_name_the_largest_sum_first(self):
         lines = self.answer("spans", "t", "--group-by", "name", columns=140).splitlines()
         self.assertEqual(lines[0].split(), ["duration", "cpu"])
-        self.assertEqual(lines[1].split(), "spans errors p50 p95 p99 max p50 p95 p99 max name".split())
-        self.assertEqual(lines[2].split(), "1 0 10.0 s 10.0 s 10.0 s 10.0 s <10.0 ms <10.0 ms <10.0 ms <10.0 ms a\\x1b[1mb".split())
-        self.assertEqual(lines[3].split(), "100 10 50.0 ms 95.0 ms 99.0 ms 100 ms 10.0 ms 30.0 ms 30.0 ms 30.0 ms GET /cart".split())
+        self.assertEqual(lines[1].split(), "spans errors p50 p95 p99 max p50 p95 p99 max total name".split())
+        self.assertEqual(lines[2].split(), "1 0 10.0 s 10.0 s 10.0 s 10.0 s <10.0 ms <10.0 ms <10.0 ms <10.0 ms <10.0 ms a\\x1b[1mb".split())
+        self.assertEqual(lines[3].split(), "100 10 50.0 ms 95.0 ms 99.0 ms 100 ms 10.0 ms 30.0 ms 30.0 ms 30.0 ms 1.50 s GET /cart".split())
         self.assertEqual(lines[4], "<10.0 ms: no sample, so probably less than the time that one stands for")
 
     def test_json(self):
@@ -851,19 +870,44 @@ class Groups(ToolTest):
             self.assertIn(" GET /aaa", lines[2])
         self.assertIn("max", lines[1])
         lines = self.on_terminal("spans", "long", "--by-name", columns=80)
-        self.assertEqual(lines[1].split(), "spans errors p50 p99 p50 p99 name".split())
+        self.assertEqual(lines[1].split(), "spans errors p50 p99 p50 p99 total name".split())
         self.assertIn("p95 and max", lines[-1])
 
     def test_by_name_is_the_same_in_short(self):
         self.assertEqual(self.answer("spans", "t", "--by-name"), self.answer("spans", "t", "--group-by", "name"))
-        self.refuse(2, "spans", "t", "--by-name", "--sort", "start", says="--sort")
+
+    def order(self, *arguments):
+        return [(group["name"], group["total_value"]) for group in self.answer_json("spans", *arguments, "--by-name", "--json")["groups"]]
+
+    def test_names_are_sorted_by_the_sum_of_their_cpu_time(self):
+        self.assertEqual(self.order("t", "--sort", "cpu"), [("GET /cart", 1500 * MS), ("a\x1b[1mb", 0)])
+        self.assertEqual(self.order("t", "--sort", "duration"), self.order("t"))
+        self.assertEqual(self.on_terminal("spans", "t", "--by-name", "--sort", "cpu", columns=140)[3].split()[-1], "/cart")
+
+    def test_a_span_below_one_of_its_name_is_in_the_total_once(self):
+        ids = [f"{n:016x}" for n in range(1, 6)]
+        tree = [("walk", ""), ("visit", ids[0]), ("walk", ids[1]), ("walk", ids[1]), ("visit", ids[3])]
+        self.write("n.traces.jsonl", json_lines(traces([span(REPORT_TRACE, own, name, n, 50, parent) for n, (own, (name, parent)) in enumerate(zip(ids, tree))])))
+        self.write("n.profiles.jsonl", json_lines(profiles([(("main",), REPORT_TRACE, own, 10 ** n) for n, own in enumerate(ids)], period=1)))
+        self.assertEqual(dict(self.order("n")), {"walk": 11111, "visit": 11110})
+        self.assertEqual(dict(self.order("n", "--where", f'span:id != "{ids[0]}"')), {"walk": 11100, "visit": 11110})
+        self.assertEqual(dict(self.order("n", "--span", ids[3])), {"walk": 11000, "visit": 10000})
+
+    def test_without_cpu_time_sorting_by_it_is_refused(self):
+        says = ("--sort cpu", "no samples of CPU time", "SPANPROF_PROFILES=cpu")
+        for more in ([], ["--by-name"]):
+            self.refuse(1, "spans", "t.traces.jsonl", "--sort", "cpu", *more, says=says)
+        self.write("w.profiles.jsonl", json_lines(wall_profiles()))
+        self.refuse(1, "spans", "t.traces.jsonl", "w.profiles.jsonl", "--sort", "cpu", "--by-name", says=says)
+        self.assertIn(" - ", self.answer("spans", "t.traces.jsonl", "--by-name"))
 
     def test_the_largest_is_last_on_a_terminal(self):
         self.assertEqual([line.split()[-1] for line in self.on_terminal("spans", "t", "--by-name", columns=140)[2:4]], ["/cart", "a\\x1b[1mb"])
 
     def test_wrong_calls(self):
         self.refuse(2, "spans", "t", "--group-by", "service", says=("service", "there is name"))
-        self.refuse(2, "spans", "t", "--group-by", "name", "--sort", "start", says="--sort")
+        for key in ("start", "samples", "size"):
+            self.refuse(2, "spans", "t", "--group-by", "name", "--sort", key, says=(f"--sort {key}", "duration, cpu, alloc"))
 
 
 
