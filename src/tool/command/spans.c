@@ -7,6 +7,7 @@
 
 #include "tool/command/commands.h"
 #include "tool/model/advice.h"
+#include "tool/model/query.h"
 #include "tool/model/select.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
@@ -202,6 +203,9 @@ static int no_match(const sp_model *model, const sp_spans_options *options,
 {
     if ((chosen->asked.span_count || chosen->asked.trace_count) && !has_conditions(options))
         return sp_asked_absent(&chosen->asked, model);
+    char hint[SP_QUERY_HINT_LENGTH];
+    if (sp_query_hint(hint, model, options->where))
+        return sp_tool_no("no span matches %s", hint);
     return sp_tool_no(
         "no span matches; leave out conditions, or `spanprof spans` without them lists "
         "all");
@@ -334,8 +338,13 @@ static int answer_chosen_holders(const sp_model *model, const sp_spans_options *
                                  const chosen_spans *chosen)
 {
     bool *marks = calloc(model->span_index.count + (size_t)1, sizeof *marks);
+    char hint[SP_QUERY_HINT_LENGTH];
     if (!marks)
         return sp_tool_no_memory();
+    if (sp_query_hint(hint, model, options->where)) {
+        free(marks);
+        return sp_tool_no("no span matches %s", hint);
+    }
     for (uint32_t i = 0; i < model->span_index.count; i++)
         marks[i] = chooses(model, i, options, chosen);
     int status = sp_spans_holders(model, marks, options);

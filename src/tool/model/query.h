@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Predicates over spans: TraceQL's selection of spans (docs/formats/query.md has the grammar).
- * query_parse.c makes a tree of a text, query_run.c asks it of a model. Threads: one at a time. */
+ * query_parse.c makes a tree of a text, query_run.c asks it of a model, and query_hint.c says why
+ * it selects nothing. Threads: one at a time. */
 #ifndef SP_TOOL_MODEL_QUERY_H
 #define SP_TOOL_MODEL_QUERY_H
 
@@ -90,7 +91,7 @@ typedef struct sp_query {
 
 typedef struct sp_query_error {
     size_t position; /* the byte of the text, counted from 1 */
-    char text[200];  /* one sentence */
+    char text[256];  /* one sentence */
 } sp_query_error;
 
 /* TEXT as a query, to be freed by sp_query_deinit in any case. False with the reason in *ERROR. */
@@ -100,5 +101,14 @@ void sp_query_deinit(sp_query *query);
 /* For each span of MODEL whether QUERY selects it: an array for free(), by number of span. NULL
  * when memory is short. */
 bool *sp_query_run(const sp_query *query, const sp_model *model);
+/* VALUE (may be NULL) as the values of queries: one that is not there, a list, a map and bytes are
+ * SP_QUERY_NIL. */
+sp_query_value sp_query_value_of(const Sp__Common__AnyValue *value);
+
+#define SP_QUERY_HINT_LENGTH 512
+/* Why the query TEXT (may be NULL) selects no span of MODEL, with the position: an attribute that
+ * nothing has, or that is of another type. False, and "" in OUT: it selects some, or attributes are
+ * not the reason. */
+bool sp_query_hint(char out[SP_QUERY_HINT_LENGTH], const sp_model *model, const char *text);
 
 #endif

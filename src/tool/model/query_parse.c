@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/compiler.h"
 #include "tool/model/query.h"
@@ -220,6 +221,14 @@ static bool is_word(char c)
     return c && !isspace((unsigned char)c) && !strchr("{}()=~!<>&|,^\"`*+", c);
 }
 
+static size_t word_length(const char *text)
+{
+    size_t length = 0;
+    while (is_word(text[length]))
+        length++;
+    return length;
+}
+
 static const struct {
     const char *word;
     sp_query_op op;
@@ -271,7 +280,7 @@ static const struct {
 /* The attribute whose key begins here, behind its scope. */
 static sp_query_node *parse_attribute(parser *parser, sp_query_op op, size_t position)
 {
-    size_t start = parser->at, length = 0;
+    size_t start = parser->at, length = word_length(parser->text + start);
     const char *key;
     if (parser->text[start] == '"') {
         key = parse_quoted(parser);
@@ -279,8 +288,6 @@ static sp_query_node *parse_attribute(parser *parser, sp_query_op op, size_t pos
             return NULL;
         length = strlen(key);
     } else {
-        while (is_word(parser->text[start + length]))
-            length++;
         key = sp_arena_strndup(&parser->query->memory, parser->text + start, length);
         parser->at += length;
         skip_space(parser);
@@ -302,10 +309,70 @@ static bool is_scope(const char *text)
     return false;
 }
 
+/* What people write who know another language. */
+static const struct {
+    const char *word, *operator;
+} word_operators[] = {{"and", "&&"}, {"or", "||"}, {"not", "!"}};
+
+/* What `spanprof spans` shows and measures by samples. */
+static const struct {
+    const char *word, *what, *sort;
+} measured[] = {{"cpu", "CPU time", "cpu"},
+                {"own", "CPU time", "cpu"},
+                {"wall", "wall time", "wall"},
+                {"alloc", "allocated memory", "alloc"},
+                {"samples", "the number of samples", "samples"}};
+
+/* Whether an operator is next that is written as a word. */
+static bool refuse_word_operator(parser *parser, size_t position)
+{
+    const char *text = parser->text + position;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(word_operators); i++) {
+        const char *word = word_operators[i].word;
+        if (word_length(text) == strlen(word) && strncasecmp(text, word, strlen(word)) == 0) {
+            fail(parser, position, "%s is written %s", word, word_operators[i].operator);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool refuse_measured(parser *parser, size_t position)
+{
+    const char *text = parser->text + position;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(measured); i++) {
+        const char *word = measured[i].word;
+        if (word_length(text) == strlen(word) && strncmp(text, word, strlen(word)) == 0) {
+            fail(parser, position,
+                 "%s is not a field of a query; `spanprof spans --sort %s` lists the spans that "
+                 "have most of it",
+                 measured[i].what, measured[i].sort);
+            return true;
+        }
+    }
+    return false;
+}
+
+static sp_query_node *refuse_word(parser *parser, size_t position, size_t length)
+{
+    const char *text = parser->text + position;
+    if (length == 0)
+        return fail(parser, position,
+                    *text ? "a name, a value or ( has to stand here"
+                          : "the query ends where a name or a value is needed");
+    if (refuse_word_operator(parser, position) || refuse_measured(parser, position))
+        return NULL;
+    int shown = (int)(length < 40 ? length : 40);
+    return fail(parser, position,
+                "%.*s is unknown; a text stands in quotes, \"%.*s\", and an attribute is written "
+                "span.%.*s or .%.*s",
+                shown, text, shown, text, shown, text, shown, text);
+}
+
 static sp_query_node *parse_word(parser *parser)
 {
     const char *text = parser->text + parser->at;
-    size_t position = parser->at, length = 0;
+    size_t position = parser->at, length = word_length(text);
     for (size_t i = 0; i < SP_ARRAY_LENGTH(scopes); i++)
         if (strncmp(text, scopes[i].prefix, strlen(scopes[i].prefix)) == 0) {
             parser->at += strlen(scopes[i].prefix);
@@ -315,8 +382,6 @@ static sp_query_node *parse_word(parser *parser)
         return fail(parser, position,
                     "events, links and parents of spans are not asked for; there "
                     "are span., resource., instrumentation. and . alone");
-    while (is_word(text[length]))
-        length++;
     parser->at += length;
     skip_space(parser);
     for (size_t i = 0; i < SP_ARRAY_LENGTH(intrinsics); i++)
@@ -325,15 +390,7 @@ static sp_query_node *parse_word(parser *parser)
     for (size_t i = 0; i < SP_ARRAY_LENGTH(constants); i++)
         if (strlen(constants[i].word) == length && memcmp(constants[i].word, text, length) == 0)
             return new_literal(parser, constants[i].type, constants[i].number, position);
-    if (length == 0)
-        return fail(parser, position,
-                    *text ? "a name, a value or ( has to stand here"
-                          : "the query ends where a name or a value is needed");
-    int shown = (int)(length < 40 ? length : 40);
-    return fail(parser, position,
-                "%.*s is unknown; a text stands in quotes, \"%.*s\", and an attribute is written "
-                "span.%.*s or .%.*s",
-                shown, text, shown, text, shown, text, shown, text);
+    return refuse_word(parser, position, length);
 }
 
 /* ---- operators ---- */
@@ -460,6 +517,8 @@ static void *fail_unexpected(parser *parser, const char *closing)
 {
     static const char *const relations[] = {"<<", "<", "~", "!>", "!<", "!~", "&>", "&<", "&~"};
     const char *rest = parser->text + parser->at;
+    if (refuse_word_operator(parser, parser->at))
+        return NULL;
     if (*rest == '|')
         return fail(parser, parser->at,
                     "what follows | in TraceQL is not supported: a query only "
@@ -535,6 +594,11 @@ static sp_query_node *parse_operand(parser *parser, bool sets)
         return parse_not(parser);
     if (c == '"' || c == '`')
         return parse_string(parser);
+    if (c == '\'')
+        return fail(
+            parser, parser->at,
+            "a text stands in double quotes, \"…\"; in a shell put single quotes around the "
+            "whole query");
     bool is_number = isdigit((unsigned char)c) || c == '-' ||
                      (c == '.' && isdigit((unsigned char)parser->text[parser->at + 1]));
     return is_number ? parse_number(parser) : parse_word(parser);
@@ -544,9 +608,11 @@ static sp_query_node *parse_operator(parser *parser, const infix *of, sp_query_n
                                      bool sets)
 {
     sp_query_node *node = new_node(parser, of->op, sets ? SP_QUERY_SET : SP_QUERY_BOOL, parser->at);
-    take(parser, of->word);
     if (!node)
         return NULL;
+    if (of->op == SP_QUERY_EQUAL && parser->text[parser->at + 1] == '=')
+        return fail(parser, parser->at, "equal is written =, as in name = \"GET /\"");
+    take(parser, of->word);
     node->left = left;
     node->right = parse(parser, of->strength, sets);
     return node->right && check(parser, node, sets) ? node : NULL;
@@ -578,7 +644,7 @@ static bool has_braces(const char *text)
             text++;
         else if (quote)
             quote = *text == quote ? 0 : quote;
-        else if (*text == '"' || *text == '`')
+        else if (*text == '"' || *text == '`' || *text == '\'')
             quote = *text;
         else if (*text == '{')
             return true;

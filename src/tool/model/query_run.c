@@ -86,7 +86,7 @@ static sp_query_value integer_value(sp_query_type type, int64_t number)
         .type = type, .is_integer = true, .integer = number, .number = (double)number};
 }
 
-static sp_query_value value_of(const Sp__Common__AnyValue *value)
+sp_query_value sp_query_value_of(const Sp__Common__AnyValue *value)
 {
     switch (value ? value->value_case : SP__COMMON__ANY_VALUE__VALUE__NOT_SET) {
     case SP__COMMON__ANY_VALUE__VALUE_STRING_VALUE:
@@ -107,7 +107,7 @@ static sp_query_value find_attribute(Sp__Common__KeyValue *const *attributes, si
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(attributes[i]->key, key) == 0)
-            return value_of(attributes[i]->value);
+            return sp_query_value_of(attributes[i]->value);
     return (sp_query_value){.type = SP_QUERY_NIL};
 }
 

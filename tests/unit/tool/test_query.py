@@ -113,7 +113,7 @@ RIGHT = [
 
 # A wrong query with ^ in front of where the mistake is, and a part of what is said.
 WRONG = [
-    ("^", "empty"), ("   ^", "empty"), ("^nam = \"x\"", "nam is unknown"), ("name = ^x", "x is unknown; a text stands in quotes, \"x\", "), ("name =^= \"x\"", "has to stand here"),
+    ("^", "empty"), ("   ^", "empty"), ("^nam = \"x\"", "nam is unknown"), ("name = ^x", "x is unknown; a text stands in quotes, \"x\", "), ("name ^== \"x\"", "equal is written ="),
     ("^name", "text is no condition"), ("^duration", "a duration is no condition"), ("^status", "a status is no condition"),
     ("^kind", "kind"), ("^5", "a number"), ("^\"x\"", "text"), ("^nil", "nil"), ("^100ms", "a duration"),
     ("duration > ^5", "needs a unit"), ("duration > ^\"5\"", "cannot be compared"), ("duration = ^error", "a status"),
@@ -150,6 +150,16 @@ WRONG = [
     ("^traceduration > 1s", "unknown"), ("^span:foo = 1", "unknown"), ("^trace:foo = 1", "unknown"), ("^instrumentation:foo = 1", "unknown"),
     ("^http.route = \"/\"", ".http.route"), ("traceDuration > ^5", "unit"), ("rootName = ^5", "number"), ("span:id = ^5", "number"),
     ("trace:id = ^ok", "status"), ("instrumentation:name = ^1", "number"), ("rootServiceName = ^nope", "unknown"), ("statusMessage = ^error", "status"),
+]
+# What other languages have.
+WRONG += [
+    ("{ name ^== \"x\" }", "written ="), (".a ^==5", "written ="), ("true ^and true", "and is written &&"), ("true ^AND true", "and is written &&"),
+    ("true ^or false", "or is written ||"), ("^not true", "not is written !"), ("^not (name = \"x\")", "not is written !"), ("(true ^and true)", "written &&"),
+    ("{ true ^and true }", "written &&"), ("{ true } ^and { true }", "written &&"), ("{ true } ^or { true }", "written ||"), ("^and true", "written &&"),
+    (".a = 1 ^and .b = 2", "written &&"), ("name = ^'GET /'", "double quotes"), ("{ name = ^'GET /' }", "single quotes around the whole query"),
+    ("name = ^'a{b'", "double quotes"), ("^'x' = name", "double quotes"), ("name =~ ^'x.*'", "double quotes"), (".a = ^'", "double quotes"),
+    ("^cpu > 100ms", "CPU time is not a field of a query; `spanprof spans --sort cpu`"), ("{ ^own > 1s }", "--sort cpu"), ("^wall > 1s", "wall time is not a field"),
+    ("1s < ^cpu", "--sort cpu"), ("^samples > 3", "--sort samples"), ("^alloc > 1MiB", "--sort alloc"), ("^andy = 1", "andy is unknown"), ("^cpus = 1", "cpus is unknown"),
 ]
 # The same mistakes inside of more.
 WRONG += [(f"({query})", says) for query, says in WRONG if query.startswith("duration > ^") or query.startswith("name = ^5")]
@@ -203,6 +213,61 @@ class Predicates(QueryTest):
         query = '({ .a =~ "x|y" && span."b" >= 1h30m } >> { !(kind = server) || name != `q` })'
         for cut in range(0, len(query), int(os.environ.get("SPANPROF_CUT_STEP", "1"))):
             self.assertIn(self.run_tool("spans", "shop", "--where", query[:cut]).returncode, (1, 2))
+
+
+# A query that selects nothing for what its attributes are, with ^ in front of the one that is the reason, and what is said of it.
+REASONS = [
+    ("^.db.rows = \"1200\"", "db.rows is a number in these files: write it without quotes"), ("{ \"1200\" = ^span.db.rows }", "without quotes"),
+    ("^.db.rows != \"many\"", "is a number in these files: compare it with a number"), ("^.db.rows =~ \"12.*\"", "=~ is for text"), ("^.ratio = true", "is a number"),
+    ("^.db.system = 5", "db.system is a text in these files: write it in quotes"), ("^.db.system > 5ms", "in quotes"), ("^.db.system = error", "in quotes"),
+    ("^.db.system = true", "in quotes"), ("^resource.region = 5", "region is a text"), ("^.cached = \"true\"", "cached is true or false in these files"),
+    ("^.cached = 1", "is true or false"), ("^.db.system", "not true or false"), ("^.tags = \"a\"", "a list or a map"),
+    ("name = \"query\" && ^.db.rows = \"1\"", "without quotes"), ("{ ^.db.rows = \"1\" } >> { name = \"query\" }", "without quotes"),
+    ("^.db.row = 5", "no span and no resource in the files has an attribute db.row; the nearest: .db.rows, "), ("^span.db_rows = 5", "no span in the files has an attribute db_rows; the nearest: span.db.rows, "),
+    ("^span.region = \"eu\"", "the nearest: resource.region, "), ("^.spaced_key = 1", ".\"my key\""), ("^.team = \"web\"", "the nearest: instrumentation.team, "),
+    ("^resource.db.rows = 5", "no resource in the files has an attribute db.rows; the nearest: span.db.rows, "), ("^instrumentation.version = \"1\"", "no instrumentation scope"),
+    ("^.rows", "the nearest: .db.rows, "), ("^.nothing != nil", "no span and no resource"), ("^.old.db.system = \"sqlite\"", "the nearest: .db.system, "),
+    ("^.nothing = .db.rows", "no span and no resource"), (".db.rows = ^.nothing", "no span and no resource"),
+]
+# The same, and attributes are not the reason.
+OTHER_REASONS = ["duration > 1h", ".db.rows = 5", ".version != nil && .version = nil", "!(.db.rows = 1200) && name = \"query\"", ".nothing = nil && name = \"x\"", ".db.rows > .db.system"]
+
+
+class Nothing(QueryTest):
+    """What is said of a query that is right and selects nothing."""
+
+    def setUp(self):
+        super().setUp()
+        made = shop()
+        made["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["attributes"].append(attribute("tags", ["a", "b"]))
+        self.write("shop.traces.jsonl", json_lines(made))
+
+    def test_an_attribute_that_is_the_reason_is_told_with_its_position(self):
+        for marked, says in REASONS:
+            position = marked.index("^")
+            query = marked.replace("^", "")
+            for command in (("spans",), ("flame",), ("spans", "--holders")):
+                with self.subTest(query, command=command):
+                    self.refuse(1, command[0], "shop", *command[1:], "--where", query, says=(f"no span matches --where: at character {position + 1}: ", says))
+
+    def test_else_it_is_not_blamed(self):
+        for query in OTHER_REASONS:
+            with self.subTest(query):
+                self.assertNotIn("at character", self.refuse(1, "spans", "shop", "--where", query, says="no span matches;"))
+        self.assertNotIn("at character", self.refuse(1, "spans", "shop", "--where", "true || .nothing = 1", "--name", "x", says="no span matches;"))
+
+    def test_an_attribute_of_two_types_is_not_blamed(self):
+        made = shop()
+        made["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["attributes"].append(attribute("db.rows", "12"))
+        self.write("shop.traces.jsonl", json_lines(made))
+        self.refuse(1, "spans", "shop", "--where", '.db.rows = "13"', says="no span matches;")
+
+    def test_spans_without_attributes_have_no_nearest(self):
+        self.write("bare.jsonl", json_lines({"resourceSpans": [{"scopeSpans": [{"spans": [span(CART_TRACE, CART, "x", 1, 2)]}]}]}))
+        self.refuse(1, "spans", "bare.jsonl", "--where", ".a = 1", says="has an attribute a; nothing in them has any")
+
+    def test_diff_tells_it_too(self):
+        self.refuse(1, "diff", "shop", "--where-a", ".db.rows = \"1\"", "--where-b", "true", says="without quotes")
 
 
 class Flame(QueryTest):
