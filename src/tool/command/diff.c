@@ -36,15 +36,6 @@ static void forget_side(side *of)
     sp_input_deinit(&of->input);
 }
 
-static int find_word(const char *option, const char *word, const char *const *words, int *out)
-{
-    for (*out = 0; words[*out]; ++*out)
-        if (strcmp(words[*out], word) == 0)
-            return SP_TOOL_DONE;
-    return sp_tool_wrong("diff: %s %s is unknown; `spanprof help diff` lists what there is", option,
-                         word);
-}
-
 /* "5" or "5%". */
 static int parse_limit(const char *text, double *out)
 {
@@ -110,33 +101,44 @@ static const char *side_name(side *of, const char *file, const char *where)
     return both ? both : file;
 }
 
-static int answer(side *a, side *b, const sp_operands *files, const diff_options *options)
+/* What the options ask for. */
+typedef struct wanted {
+    int by; /* sp_compare_by */
+    const char *format;
+    double limit; /* of --fail-above */
+} wanted;
+
+/* Before the files are read, which may take long. */
+static int read_options(wanted *out, const diff_options *options)
 {
-    const char *format = "text";
-    int by = 0;
-    double limit = 0;
-    sp_comparison comparison = {0};
-    int status = find_word("--by", options->by, sp_compare_by_names, &by);
+    *out = (wanted){.format = "text"};
+    int status = sp_option_word("diff", "--by", options->by, sp_compare_by_names, &out->by);
     if (status == SP_TOOL_DONE)
         status = sp_output_format_find("diff", options->format, options->out,
-                                       ".html, .svg, .json or .txt", &format);
+                                       ".html, .svg, .json or .txt", &out->format);
     if (status == SP_TOOL_DONE)
-        status = sp_diff_format_find("diff", format);
+        status = sp_diff_format_find("diff", out->format);
     if (status == SP_TOOL_DONE && options->fail_above)
-        status = parse_limit(options->fail_above, &limit);
+        status = parse_limit(options->fail_above, &out->limit);
+    return status;
+}
+
+static int answer(side *a, side *b, const sp_operands *files, const diff_options *options,
+                  const wanted *wanted)
+{
+    sp_comparison comparison = {0};
+    int status = check_sides(a, b);
     if (status == SP_TOOL_DONE)
-        status = check_sides(a, b);
-    if (status == SP_TOOL_DONE)
-        status = sp_compare(&comparison, &a->selection, &b->selection, (sp_compare_by)by);
+        status = sp_compare(&comparison, &a->selection, &b->selection, (sp_compare_by)wanted->by);
     const sp_diff_answer made = {
         .a = {side_name(a, files->items[0], options->where_a), &a->selection},
         .b = {side_name(b, files->items[1], options->where_b), &b->selection},
         .comparison = &comparison,
         .limit = options->limit};
     if (status == SP_TOOL_DONE)
-        status = sp_diff_answer_write(&made, format, options->out);
+        status = sp_diff_answer_write(&made, wanted->format, options->out);
     if (status == SP_TOOL_DONE && options->fail_above)
-        status = judge(&comparison, limit);
+        status = judge(&comparison, wanted->limit);
     sp_comparison_deinit(&comparison);
     return status;
 }
@@ -144,17 +146,20 @@ static int answer(side *a, side *b, const sp_operands *files, const diff_options
 static int diff(sp_operands *files, const diff_options *options)
 {
     side a = {0}, b = {0};
+    wanted wanted;
     /* Two kinds of requests of one recording. */
     if (files->count == 1 && (options->where_a || options->where_b))
         files->items[files->count++] = files->items[0];
     if (files->count != 2)
         return sp_tool_wrong("diff: two files, or prefixes of files, are needed: A and B; one is "
                              "enough with --where-a or --where-b");
-    int status = read_side(&a, files->items[0], options->type, options->where_a);
+    int status = read_options(&wanted, options);
+    if (status == SP_TOOL_DONE)
+        status = read_side(&a, files->items[0], options->type, options->where_a);
     if (status == SP_TOOL_DONE)
         status = read_side(&b, files->items[1], options->type, options->where_b);
     if (status == SP_TOOL_DONE)
-        status = answer(&a, &b, files, options);
+        status = answer(&a, &b, files, options, &wanted);
     status = sp_input_status(&a.input, sp_input_status(&b.input, status));
     forget_side(&a);
     forget_side(&b);

@@ -8,7 +8,10 @@
 static int write_page(const sp_operands *operands)
 {
     const sp_command *command = operands->count ? sp_command_find(operands->items[0]) : NULL;
-    if (operands->count > 1 || (operands->count && !command))
+    if (operands->count && !command)
+        return sp_tool_wrong("manual: %s is no command; `spanprof help` lists them",
+                             operands->items[0]);
+    if (operands->count > 1)
         return sp_tool_wrong("manual: at most one command is needed; `spanprof help` lists them");
     sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
     if (command)

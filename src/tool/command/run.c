@@ -227,13 +227,27 @@ static bool names_calls(const sp_run_options *options)
            (strstr(profiles, "alloc") || strstr(profiles, "heap") || strstr(profiles, "lock"));
 }
 
+/* A word that is none would only be a warning among what the program prints. */
+static int check_profiles(const char *list)
+{
+    static const char *const words[] = {"cpu", "wall", "alloc", "heap", "lock", "none", NULL};
+    char *copy = strdup(list), *rest = copy, *word;
+    int status = copy ? SP_TOOL_DONE : sp_tool_no_memory(), number;
+    while (status == SP_TOOL_DONE && (word = strtok_r(rest, ", ", &rest)))
+        status = sp_option_word("run", "--profiles", word, words, &number);
+    free(copy);
+    return status;
+}
+
 static int record(const sp_run_options *options, const sp_operands *program)
 {
     sp_run run = {.options = options, .program = (char **)(uintptr_t)program->items};
     int ended = 0;
     if (program->count == 0)
         return sp_tool_wrong("run: no program is named: spanprof run [options] -- PROGRAM ARGS…");
-    int status = sp_run_check_program(run.program[0]);
+    int status = options->profiles ? check_profiles(options->profiles) : SP_TOOL_DONE;
+    if (status == SP_TOOL_DONE)
+        status = sp_run_check_program(run.program[0]);
     if (status == SP_TOOL_DONE)
         status = sp_run_find_libraries(&run, names_calls(options));
     if (status == SP_TOOL_DONE)

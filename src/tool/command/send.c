@@ -155,13 +155,19 @@ static int lead_to_roots(const sp_input *input)
     return status;
 }
 
-static int change_links(const sp_input *input, const char *scope)
+/* Before the files are read, which may take long. *TO_ROOTS: links are to be changed. */
+static int check_words(const send_options *options, bool *to_roots)
 {
-    if (!scope || strcmp(scope, "innermost") == 0)
-        return SP_TOOL_DONE;
-    if (strcmp(scope, "root") == 0)
-        return lead_to_roots(input);
-    return sp_tool_wrong("send: --link-scope %s is unknown; there are root, innermost", scope);
+    static const char *const scopes[] = {"root", "innermost", NULL};
+    static const char *const protocols[] = {"http/protobuf", "grpc", "http/json", NULL};
+    int status = SP_TOOL_DONE, word = 0;
+    if (options->protocol)
+        status = sp_option_word("send", "--protocol", options->protocol, protocols, &word);
+    word = 1;
+    if (status == SP_TOOL_DONE && options->link_scope)
+        status = sp_option_word("send", "--link-scope", options->link_scope, scopes, &word);
+    *to_roots = word == 0;
+    return status;
 }
 
 /* ---- the call ---- */
@@ -225,9 +231,13 @@ static int answer(const sp_operands *files, const send_options *options)
 {
     sp_input input;
     sending to = {.input = &input};
-    int status = sp_input_read_once(&input, files);
-    if (status == SP_TOOL_DONE)
-        status = change_links(&input, options->link_scope);
+    bool to_roots = false;
+    int status = check_words(options, &to_roots);
+    if (status != SP_TOOL_DONE)
+        return status;
+    status = sp_input_read_once(&input, files);
+    if (status == SP_TOOL_DONE && to_roots)
+        status = lead_to_roots(&input);
     if (status == SP_TOOL_DONE && !sp_holders_forget(&input))
         status = SP_TOOL_WRONG;
     if (status == SP_TOOL_DONE)

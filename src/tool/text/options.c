@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/env.h"
 #include "core/spelling.h"
@@ -148,6 +149,21 @@ static int take_option(const sp_command *command, int argc, char **argv, int *i,
     if (!option->argument && value)
         return sp_tool_wrong("%s: %s takes no argument", command->name, option->name);
     return set_value(command, option, value, values);
+}
+
+int sp_option_word(const char *command, const char *option, const char *value,
+                   const char *const *words, int *out)
+{
+    char list[256] = "";
+    size_t used = 0;
+    for (*out = 0; words[*out]; ++*out) {
+        if (strcasecmp(words[*out], value) == 0)
+            return SP_TOOL_DONE;
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", *out ? ", " : "",
+                                     words[*out]);
+    }
+    return sp_tool_wrong("%s: %s %s is unknown; there are %s", command, option, value, list);
 }
 
 int sp_options_parse(const sp_command *command, int argc, char **argv, void *values,

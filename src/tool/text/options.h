@@ -61,6 +61,10 @@ typedef struct sp_operands {
  * mistake was named, or help was asked for and given. */
 int sp_options_parse(const sp_command *command, int argc, char **argv, void *values,
                      sp_operands *operands);
+/* The number in *OUT of the word of WORDS (NULL at the end) that VALUE is, the argument of OPTION.
+ * SP_TOOL_DONE; SP_TOOL_WRONG, having said which words there are. */
+int sp_option_word(const char *command, const char *option, const char *value,
+                   const char *const *words, int *out);
 void sp_operands_deinit(sp_operands *operands);
 
 void sp_command_help(const sp_command *command);

@@ -46,6 +46,27 @@ class Calls(ToolTest):
         for bad in ("-1", "101", "abc", "", "nan", "0x10", "1e1"):
             self.refuse(2, "flame", "x", "--min-percent=" + bad, says="0 to 100")
 
+    def test_an_option_with_fixed_values_lists_them(self):
+        self.write_shop()
+        formats = "text, folded, svg, html, json, table, pprof, perfetto"
+        for call, option, values in ((["spans", "shop"], "--sort", "duration, start, cpu, wall, alloc, samples"), (["spans", "shop"], "--group-by", "name"),
+                                     (["spans", "shop", "--by-name"], "--sort", "duration, cpu, alloc"), (["flame", "shop"], "--format", formats),
+                                     (["flame", "shop"], "--names", "short, folded, full"), (["flame", "shop"], "--group-by", "span"),
+                                     (["flame", "shop"], "--type", "cpu, wall, offcpu, alloc, inuse, lock, condition, semaphore"),
+                                     (["flame", "shop"], "--since", "30s, 5m, 2h"), (["diff", "shop", "shop"], "--by", "samples, spans, time"),
+                                     (["diff", "shop", "shop"], "--format", "text, json, svg, html"), (["convert", "shop", "-o", "x"], "--to", "otlp, otlp-json, pprof, folded"),
+                                     (["check", "shop"], "--backend", "pyroscope, collector"), (["send", "shop"], "--link-scope", "root, innermost"),
+                                     (["send", "shop", "--to", "http://127.0.0.1:1"], "--protocol", "http/protobuf, grpc, http/json")):
+            with self.subTest(call=call, option=option):
+                self.refuse(2, *call, option, "request", says=(f"{option} request", values))
+        for word in ("bad", "cpu,bad", "cpu, bad"):
+            self.refuse(2, "run", "--profiles", word, "-o", "x", "--", "true", says="run: --profiles bad is unknown; there are cpu, wall, alloc, heap, lock")
+        self.refuse(2, "completion", "request", says="bash, zsh, fish")
+
+    def test_a_wrong_word_is_told_before_files_are_read(self):
+        for call in (["diff", "absent", "absent", "--by"], ["send", "absent", "--protocol"], ["send", "absent", "--link-scope"]):
+            self.refuse(2, *call, "request", says="request is unknown")
+
     def test_a_misspelled_word_is_told_what_was_meant(self):
         self.refuse(2, "spans", "x", "--tarce", "12", says="unknown option --tarce, was it --trace; ")
         self.refuse(2, "flame", "x", "--nmae=y", says=", was it --name; ")

@@ -329,7 +329,7 @@ class Wrong(DiffTest):
         self.program("a", 1, requests=2)
         self.refuse(2, "diff", "a", says="two files")
         self.refuse(2, "diff", "a", "a", "a", says="two files")
-        self.refuse(2, "diff", "a", "a", "--by", "weight", says=("weight", "help diff"))
+        self.refuse(2, "diff", "a", "a", "--by", "weight", says=("weight", "samples, spans, time"))
         self.refuse(2, "diff", "a", "a", "--format", "pprof", says=("pprof", "text, json, svg, html"))
         self.refuse(2, "diff", "a", "a", "-o", "x.folded", says="folded")
         for word in ("much", "5%%", "-1", "", "nan"):

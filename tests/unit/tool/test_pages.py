@@ -45,7 +45,8 @@ class Manual(ToolTest):
                 self.assertIn(word, shown.stdout.replace("\N{HYPHEN}", "-").replace("\N{MINUS SIGN}", "-"))
 
     def test_what_is_no_command(self):
-        self.refuse(2, "manual", "flames", says="at most one command")
+        self.refuse(2, "manual", "flames", says="flames is no command")
+        self.refuse(2, "manual", "flame", "spans", says="at most one command")
 
 
 class Completion(ToolTest):
