@@ -268,7 +268,8 @@ static const sp_option options[] = {
      "samples of the spans that match, and of their descendants: duration > 100ms && .http.route = "
      "\"/cart\""},
     {"--percentile", "pNN", SP_OPTION_TEXT, AT(select.percentile),
-     "of the spans that match only the slow ones: p99 is the slowest hundredth"},
+     "of the spans that match only the slow ones: p99 is the slowest hundredth, of 100 spans at "
+     "least"},
     {"--against", NULL, SP_OPTION_FLAG, AT(against),
      "with --percentile: what takes longer in the slow ones than in the rest (text, json, svg, "
      "html)"},

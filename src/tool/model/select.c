@@ -192,6 +192,8 @@ static int match_spans(sp_selection *selection, const sp_select_options *options
     if (status == SP_TOOL_DONE && options->percentile &&
         !sp_slow_keep(model, &selection->slow, options->rest, *marks))
         status = sp_tool_no_memory();
+    if (status == SP_TOOL_DONE && options->percentile)
+        status = sp_slow_check(&selection->slow);
     return status;
 }
 

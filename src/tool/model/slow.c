@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/counted.h"
 #include "tool/text/messages.h"
+
+/* 100 - 99.9 is a little more than 0.1, and must not make two of one. */
+#define ROUNDING 1e-6
 
 int sp_slow_parse(const char *text, sp_slow *out)
 {
@@ -42,12 +46,25 @@ bool sp_slow_keep(const sp_model *model, sp_slow *slow, bool rest, bool *marks)
         if (marks[i])
             durations[slow->all++] = duration_of(&model->spans[i]);
     qsort(durations, slow->all, sizeof *durations, longest_first);
-    /* 100 - 99.9 is a little more than 0.1, and must not make two of one. */
-    double count = ceil(slow->all * (100 - slow->percent) / 100 - 1e-6);
+    double count = ceil(slow->all * (100 - slow->percent) / 100 - ROUNDING);
     if (slow->all)
         slow->least_ns = durations[count > 1 ? (uint32_t)count - 1 : 0];
     free(durations);
     for (uint32_t i = 0; i < model->span_index.count; i++)
         marks[i] = marks[i] && (duration_of(&model->spans[i]) >= slow->least_ns) != rest;
     return true;
+}
+
+int sp_slow_check(const sp_slow *slow)
+{
+    double needed = ceil(100 / (100 - slow->percent) - ROUNDING);
+    if (slow->all == 0 || slow->all >= needed)
+        return SP_TOOL_DONE;
+    if (slow->all == 1)
+        return sp_tool_no("1 span matches, and p%g needs at least %.0f: leave out --percentile",
+                          slow->percent, needed);
+    return sp_tool_no(
+        "%s match, and p%g needs at least %.0f, so that one of them is slow: ask with "
+        "--span for the slowest, which `spanprof spans` shows, or for p%d or less",
+        SP_COUNTED(slow->all, "span"), slow->percent, needed, (int)(100 - 100.0 / slow->all));
 }

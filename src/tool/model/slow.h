@@ -17,5 +17,8 @@ int sp_slow_parse(const char *text, sp_slow *out);
  * There is always a slow one where there is any; spans as long as the shortest of them are slow
  * too. False when memory is short. */
 bool sp_slow_keep(const sp_model *model, sp_slow *slow, bool rest, bool *marks);
+/* After it: SP_TOOL_NO, having said so, when there are spans, and not even one of them is in the
+ * part that was asked for, as with p99 of three. Else SP_TOOL_DONE. */
+int sp_slow_check(const sp_slow *slow);
 
 #endif

@@ -509,7 +509,7 @@ class Slow(ToolTest):
         self.assertEqual(folded("--name", "GET /", "--percentile", "p90"), "main;rebuild 4000000000\nmain;work 500000000\n")
         self.assertEqual(folded("--where", "duration > 1ns", "--percentile", "99"), "main;rebuild 4000000000\nmain;work 500000000\n")
         self.assertEqual(folded("--name", "GET /", "--percentile", "p89"), folded("--name", "GET /"))
-        self.assertTrue(self.answer("flame", *self.files, "--name", "GET /", "--percentile", "p99.9").startswith(
+        self.assertTrue(self.answer("flame", *self.files, "--name", "GET /", "--percentile", "p99").startswith(
             "GET /: the slowest 10 of 100 spans, from 100 ms\n"))
 
     def test_against_tells_what_takes_longer(self):
@@ -525,8 +525,18 @@ class Slow(ToolTest):
     def test_one_is_no_plural(self):
         self.write("t.jsonl", json_lines(traces([span(CART_TRACE, CART, "GET /", 0, 100), span(REPORT_TRACE, REPORT, "GET /", 0, 10)])))
         self.write("p.jsonl", json_lines(profiles([(("main", "work"), trace, own, 30) for trace, own in ((CART_TRACE, CART), (REPORT_TRACE, REPORT))])))
-        text = self.answer("flame", *self.files, "--name", "GET /", "--percentile", "p90", "--against")
+        text = self.answer("flame", *self.files, "--name", "GET /", "--percentile", "p50", "--against")
         self.assertRegex(text, r"\AA: the rest, 1 span: [^\n]*1 request\nB: 1 slow span, from 100 ms: [^\n]*1 request\n")
+
+    def test_too_few_spans_for_a_percentile_are_told_with_how_many_it_needs(self):
+        for against in ([], ["--against"]):
+            self.refuse(1, "flame", *self.files, "--name", "GET /", "--percentile", "p99.9", *against, says=("100 spans match, and p99.9 needs at least 1000", "p99 or less"))
+            self.refuse(1, "flame", *self.files, "--where", "duration > 50ms", "--percentile", "p95", *against, says=("10 spans match, and p95 needs at least 20", "p90 or less"))
+        three = "|".join(f'span:id = "{n:016x}"' for n in (1, 91, 92)).replace("|", " || ")
+        self.refuse(1, "flame", *self.files, "--where", three, "--percentile", "p99", says=("3 spans match, and p99 needs at least 100", "p66 or less", "--span"))
+        self.assertIn("the slowest 2 of 3 spans", self.answer("flame", *self.files, "--where", three, "--percentile", "p66"))
+        self.refuse(1, "flame", *self.files, "--where", f'span:id = "{1:016x}"', "--percentile", "p50", says=("1 span matches, and p50 needs at least 2", "leave out --percentile"))
+        self.refuse(1, "flame", *self.files, "--where", "false", "--percentile", "p99", says="no span matches")
 
     def test_what_has_no_slow_ones_or_no_rest_is_told(self):
         self.refuse(2, "flame", *self.files, "--percentile", "p99", says=("--name", "--where"))
