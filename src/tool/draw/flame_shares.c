@@ -17,11 +17,13 @@ typedef struct summing {
 static void add_path(void *context, uint32_t sample, double value)
 {
     summing *state = context;
+    uint64_t samples = state->tree->selection->model->samples[sample].count;
     uint32_t node = value > 0 ? state->tree->ends[sample] : SP_MODEL_NONE;
     for (; node != SP_MODEL_NONE; node = state->tree->nodes[node].parent) {
         if (state->values[node] == 0)
             state->listed[state->count++] = node;
         state->values[node] += value;
+        state->tree->sums[node].samples += (double)samples;
     }
     state->whole += value;
 }

@@ -19,12 +19,29 @@ static bool is_cpu(const sp_selection *selection)
     return strcmp(name, "cpu") == 0 || strcmp(name, "cpu_innermost") == 0;
 }
 
-/* The variable that makes samples of this type more frequent, or NULL. */
+/* Whether its samples are of blocks that were allocated: bytes or objects. */
+static bool is_of_blocks(const sp_selection *selection)
+{
+    static const char *const names[] = {"alloc_space", "alloc_objects", "inuse_space",
+                                        "inuse_objects"};
+    const char *name = selection->model->types[selection->type].name;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(names); i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The variable that makes samples of this type more frequent, and how, or NULL. */
 static const char *rate_of(const sp_selection *selection)
 {
-    if (selection->model->types[selection->type].is_wall)
-        return "SPANPROF_WALL_HZ";
-    return is_cpu(selection) ? "SPANPROF_CPU_HZ" : NULL;
+    const sp_model_type *type = &selection->model->types[selection->type];
+    if (type->is_wall)
+        return "a higher SPANPROF_WALL_HZ";
+    if (is_of_blocks(selection))
+        return "a smaller SPANPROF_ALLOC_BYTES";
+    if (type->may_tell_lock)
+        return "a smaller SPANPROF_LOCK_NS";
+    return is_cpu(selection) ? "a higher SPANPROF_CPU_HZ" : NULL;
 }
 
 static uint64_t duration_of(const sp_model_span *span)
@@ -57,7 +74,7 @@ static void add_rate(char *out, size_t size, const sp_selection *selection)
 {
     const char *rate = rate_of(selection);
     if (rate)
-        snprintf(out, size, "record longer or with a higher %s", rate);
+        snprintf(out, size, "record longer or with %s", rate);
     else
         snprintf(out, size, "record longer");
 }
@@ -128,6 +145,36 @@ static bool was_visited(const sp_selection *selection)
     return false;
 }
 
+/* Why a span has no samples of a type that is not CPU time. */
+static const char *why_none(const sp_selection *selection)
+{
+    const sp_model_type *type = &selection->model->types[selection->type];
+    if (is_of_blocks(selection))
+        return ": it allocated less than about one sample stands for";
+    if (type->may_tell_lock)
+        return ": it waited less than about one sample stands for";
+    return type->is_wall ? ": it was too short for the sampling rate" : "";
+}
+
+void sp_advice_none_of_several(char out[SP_ADVICE_LENGTH], const sp_selection *selection)
+{
+    const sp_model *model = selection->model;
+    char rate[80];
+    add_rate(rate, sizeof rate, selection);
+    if (is_of_blocks(selection) || model->types[selection->type].may_tell_lock)
+        snprintf(out, SP_ADVICE_LENGTH,
+                 "too little was %s for a sample (%s), or they were not active on the thread that "
+                 "did it",
+                 is_of_blocks(selection) ? "allocated" : "waited", rate);
+    else
+        snprintf(out, SP_ADVICE_LENGTH,
+                 "waiting (%s), too short for the sampling rate, or not active on the thread that "
+                 "worked",
+                 sp_model_wall_type(model, true) != SP_MODEL_NONE
+                     ? "ask for --type wall"
+                     : "record wall time with SPANPROF_PROFILES=cpu,wall");
+}
+
 void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, uint32_t number)
 {
     const sp_model *model = selection->model;
@@ -152,7 +199,7 @@ void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, u
                  where_it_waited(model), more, rate);
     else
         snprintf(out, SP_ADVICE_LENGTH, "of this type%s; %sask for its parent, or %s",
-                 rate_of(selection) ? ": it was too short for the sampling rate" : "", more, rate);
+                 why_none(selection), more, rate);
 }
 
 void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word)

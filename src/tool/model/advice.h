@@ -11,6 +11,8 @@
 void sp_advice_more(char out[SP_ADVICE_LENGTH], const sp_selection *selection);
 /* Why SPAN has no samples of the selected type, and what to do. */
 void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, uint32_t span);
+/* Why the spans that match have no samples of the selected type, and what to do. */
+void sp_advice_none_of_several(char out[SP_ADVICE_LENGTH], const sp_selection *selection);
 /* How to record a type that is called WORD, as the rest of a sentence; "" when nothing is known. */
 void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word);
 

@@ -102,7 +102,7 @@ static double events_of(const sp_functions *side, const sp_function_sum *sum)
 static bool interval_of(const sp_functions *side, const sp_function_sum *sum, sp_compare_by by,
                         double whole, double *low, double *high)
 {
-    if (side->all.value <= 0 || events_of(side, sum) < SP_SHARE_EVENTS_LEAST - 1e-6)
+    if (side->all.value <= 0 || sum->samples < SP_SHARE_EVENTS_LEAST)
         return false;
     /* The samples of a few requests are treated as independent events, because so few requests do
      * not show how requests differ. */

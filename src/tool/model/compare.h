@@ -52,11 +52,12 @@ typedef struct sp_comparison {
     size_t moves; /* functions */
 } sp_comparison;
 
-/* Fewer events than this say nothing of a share; fewer in all say little of any. */
+/* Fewer samples than this say nothing of a share; fewer in all say little of any. They are counted,
+ * because each of allocated bytes stands for another number of these. */
 enum { SP_SHARE_EVENTS_LEAST = 3, SP_SHARES_EVENTS_LEAST = 20 };
 
 /* The interval of 95 % of SUM's share of SIDE, in hundredths. Of SIDE only the sums over all
- * functions are read. False when SUM has too few events. */
+ * functions are read. False when SUM has too few samples. */
 bool sp_share_interval(const sp_functions *side, const sp_function_sum *sum, double *low,
                        double *high);
 

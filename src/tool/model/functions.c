@@ -28,11 +28,13 @@ void sp_function_sum_add(sp_function_sum *sum, double value, double whole, doubl
     sum->cross += times * value * whole;
 }
 
-/* VALUE of SAMPLE for each function of its stack. */
+/* VALUE of the sample NUMBER for each function of its stack. */
 static void add_stack(void *context, uint32_t number, double value)
 {
     summing *state = context;
-    const sp_model *model = state->functions->model;
+    sp_functions *functions = state->functions;
+    const sp_model *model = functions->model;
+    double samples = (double)model->samples[number].count;
     const sp_intern_entry *stack = &model->stacks.entries[model->samples[number].stack];
     const uint32_t *frames = stack->key;
     uint32_t depth = stack->length / sizeof *frames;
@@ -41,10 +43,14 @@ static void add_stack(void *context, uint32_t number, double value)
         if (!function->is_listed)
             state->listed[state->listed_count++] = frames[i];
         function->is_listed = true;
-        if (i == 0)
+        if (i == 0) {
             function->self += value;
-        if (function->last_stack != number + 1)
+            functions->self[frames[i]].samples += samples;
+        }
+        if (function->last_stack != number + 1) {
             function->total += value;
+            functions->total[frames[i]].samples += samples;
+        }
         function->last_stack = number + 1;
     }
     state->whole += value;

@@ -14,6 +14,7 @@ typedef struct sp_function_sum {
     double value;   /* in the type's unit */
     double squares; /* over clusters: the function's value in it, squared */
     double cross;   /* over clusters: the function's value times the whole cluster's */
+    double samples; /* how many were taken of it, whatever each stands for */
 } sp_function_sum;
 
 /* The arrays are indexed by string number: a function is its name. */

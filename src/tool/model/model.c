@@ -83,6 +83,8 @@ int sp_model_build_as(sp_model *model, const sp_input *input, const sp_since *si
     if (status == SP_TOOL_DONE && since->is_asked)
         status = sp_model_subtract_base(model);
     if (status == SP_TOOL_DONE)
+        status = sp_model_count_draws(model);
+    if (status == SP_TOOL_DONE)
         status = sp_model_link_spans(model);
     if (status == SP_TOOL_DONE)
         status = sp_model_count_spans(model);

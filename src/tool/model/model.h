@@ -241,6 +241,9 @@ bool sp_is_snapshot_name(const char *name);
 /* What a wait for a lock was in truth, when its STACK says so: SP_WHERE_CONDITION,
  * SP_WHERE_SEMAPHORE, else SP_WHERE_LOCK. In lock_kind.c. */
 sp_where sp_model_lock_kind(const sp_model *model, uint32_t stack);
+/* Once all samples are there, in draws.c: how many samples of allocations were taken, as the counts
+ * of those of bytes and of objects. */
+int sp_model_count_draws(sp_model *model);
 /* Once all spans are there: the forest. */
 int sp_model_link_spans(sp_model *model);
 /* Once all samples are there: the sums in the spans. */

@@ -405,12 +405,10 @@ static int no_match_of_where(const sp_selection *selection, const sp_select_opti
             "%s %s, and %s no samples of %s own; descendants have %llu: leave out --self",
             count_matches(matches, count), option, is_one ? "has" : "have",
             is_one ? "its" : "their", (unsigned long long)below);
-    bool has_wall = sp_model_wall_type(selection->model, true) != SP_MODEL_NONE;
-    return sp_tool_no("%s %s, and no sample fell under %s: waiting (%s), too short for "
-                      "the sampling rate, or not active on the thread that worked",
-                      count_matches(matches, count), option, is_one ? "it" : "them",
-                      has_wall ? "ask for --type wall"
-                               : "record wall time with SPANPROF_PROFILES=cpu,wall");
+    char advice[SP_ADVICE_LENGTH];
+    sp_advice_none_of_several(advice, selection);
+    return sp_tool_no("%s %s, and no sample fell under %s: %s", count_matches(matches, count),
+                      option, is_one ? "it" : "them", advice);
 }
 
 /* The files may have their spans. */

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Allocations and live blocks in the commands: snapshots are not added up, and --outlived keeps what ended requests still hold."""
+import math
+
 from otlp import *
 
 KIB = 1024
@@ -146,11 +148,68 @@ class Flame(MemoryTest):
         self.refuse(1, "flame", "t.jsonl", "live.jsonl", "--type", "alloc", says=("no profile of type alloc", "inuse_space (bytes)", "SPANPROF_PROFILES=cpu,alloc and libspanprof-preload.so in LD_PRELOAD"))
 
 
+class Samples(ToolTest):
+    """How many blocks were sampled, which shares depend on: neither the bytes nor the objects that they stand for."""
+
+    def write_blocks(self, *blocks, kinds=(ALLOC, OBJECTS)):
+        """BLOCKS: (stack, how many were sampled, the size of each); what they stand for as the SDK writes it."""
+        d, rows = Dictionary(), []
+        for names, count, size in blocks:
+            chance = 1 - math.exp(-size / PERIOD)
+            rows.append((names, round(count * size / chance), round(count / chance)))
+        made = [profile(d, [(row[0], CART_TRACE, CART, row[number]) for row in rows], PERIOD, kind, COUNTED) for number, kind in enumerate(kinds, 1)]
+        self.write("t.jsonl", json_lines(traces()))
+        self.write("a.jsonl", json_lines(request(d, *made)))
+
+    def counts(self, kind):
+        return {";".join(reversed(s["frames"])): s["count"] for s in self.answer_json("flame", "a.jsonl", "--type", kind, "--format", "json")["stacks"]}
+
+    def test_blocks_of_any_size_are_counted(self):
+        self.write_blocks((("main", "small"), 40, 100), (("main", "middle"), 30, 300 * KIB), (("main", "large"), 2, 64 * 1024 * KIB))
+        for kind in ("alloc_space", "alloc_objects"):
+            self.assertEqual(self.counts(kind), {"main;small": 40, "main;middle": 30, "main;large": 2})
+            self.assertIn(" in 72 samples\n", self.answer("flame", "a.jsonl", "--type", kind))
+        self.assertIn("alloc_space: 1 profile, 72 samples, one in 512 KiB\n", self.answer("stats", "a.jsonl"))
+
+    def test_a_share_of_two_blocks_has_no_number_however_many_bytes_they_are(self):
+        self.write_blocks((("main", "small"), 40, 100), (("main", "large"), 2, 64 * 1024 * KIB))
+        for kind in ("alloc_space", "alloc_objects"):
+            text = self.answer("flame", "a.jsonl", "--type", kind, "--min-percent", "0", locale="C")
+            self.assertRegex(text, r"(?m)^ +\? +\? .*large$")
+            self.assertRegex(text, r"(?m)^ *\d+\.\d%.*small$")
+            self.assertRegex(text, r"(?m)^ *100\.0%.*main$")
+            shares = {f["name"]: f["total"]["low"] for f in self.answer_json("flame", "a.jsonl", "--type", kind, "--format", "json")["functions"]}
+            self.assertEqual([shares[name] is None for name in ("large", "small", "main")], [True, False, False])
+            self.assertRegex(self.answer("flame", "a.jsonl", "--type", kind, "--self", "--min-percent", "0"), r"(?m)^ +\? .*large$")
+
+    def test_many_small_blocks_are_few_samples(self):
+        self.write_blocks((("main", "small"), 5, 16))
+        text = self.answer("flame", "a.jsonl", "--type", "alloc_objects", columns=300)
+        self.assertIn(" count in 5 samples\n", text)
+        self.assertIn("only 5 samples: too few samples to trust shares; record longer or with a smaller SPANPROF_ALLOC_BYTES\n", text)
+        self.assertNotIn("HZ", text)
+
+    def test_live_blocks_are_counted_so_too(self):
+        self.write_blocks((("main", "small"), 7, 100), kinds=(INUSE, INUSE_OBJECTS))
+        self.assertEqual((self.counts("inuse_space"), self.counts("inuse_objects")), ({"main;small": 7}, {"main;small": 7}))
+
+    def test_without_objects_each_sum_is_a_sample(self):
+        self.write_blocks((("main", "small"), 40, 100), kinds=(ALLOC,))
+        self.assertEqual(self.counts("alloc_space"), {"main;small": 1})
+
+    def test_spans_without_allocations_get_advice_that_fits(self):
+        self.write_blocks((("main", "small"), 5, 16))
+        for question in (("--span", RENDER), ("--name", "render")):
+            error = self.refuse(1, "flame", "t.jsonl", "a.jsonl", "--type", "alloc", *question, says=("allocated", "a smaller SPANPROF_ALLOC_BYTES"))
+            self.assertNotIn("HZ", error)
+            self.assertNotIn("wall", error)
+
+
 class Others(MemoryTest):
     def test_stats_tell_the_period_and_no_unattributed(self):
         text = self.answer("stats", "alloc.jsonl")
-        self.assertIn("alloc_space: 1 profile, 2 samples, one in 512 KiB\n", text)
-        self.assertIn("alloc_objects: 1 profile, 310 samples, one in 512 KiB\n", text)
+        self.assertIn("alloc_space: 1 profile, 8 samples, one in 512 KiB\n", text)
+        self.assertIn("alloc_objects: 1 profile, 8 samples, one in 512 KiB\n", text)
         self.assertNotIn("unattributed", text)
         self.assertIn("dropped: calls 2\n", text)
 

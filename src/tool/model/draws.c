@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many samples of allocations were taken. Files do not say: each of their samples is a sum of
+ * bytes, and one of objects, over all blocks of a stack and a span. But a block of S bytes is
+ * sampled with the probability p = 1 - exp(-S / R), where R is the period, and then stands for S /
+ * p bytes and 1 / p objects. So bytes / objects is the size S, and objects * p is how many blocks
+ * were sampled: exactly where they have one size, and otherwise a little too many. */
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/model/model.h"
+#include "tool/model/sum.h"
+#include "tool/text/messages.h"
+
+/* What two samples that count the same blocks have in common: all of a sample's key but its type.
+ */
+static const void *key_of(const sp_model_sample *sample)
+{
+    return &sample->stack;
+}
+
+enum { KEY_LENGTH = offsetof(sp_model_sample, value) - offsetof(sp_model_sample, stack) };
+
+/* SPACE and OBJECTS are types; NUMBERS has the number of the sample of OBJECTS by key. */
+typedef struct pair {
+    uint32_t space, objects;
+    sp_intern keys;
+    uint32_t *numbers;
+} pair;
+
+static bool index_objects(pair *pair, const sp_model *model)
+{
+    pair->numbers = malloc((model->sample_index.count + (size_t)1) * sizeof *pair->numbers);
+    for (uint32_t i = 0; pair->numbers && i < model->sample_index.count; i++) {
+        if (model->samples[i].type != pair->objects)
+            continue;
+        uint32_t key = sp_intern_put(&pair->keys, key_of(&model->samples[i]), KEY_LENGTH, NULL);
+        if (key == SP_INTERN_FAILED)
+            return false;
+        pair->numbers[key] = i;
+    }
+    return pair->numbers != NULL;
+}
+
+/* At least LEAST, which is how many samples the files have. */
+static uint64_t count_blocks(uint64_t bytes, uint64_t objects, double period, uint64_t least)
+{
+    double size = (double)bytes / (double)objects;
+    double blocks = round((double)objects * -expm1(-size / period));
+    return blocks > (double)least ? (uint64_t)blocks : least;
+}
+
+static void count_pair(const pair *pair, sp_model *model)
+{
+    double period = (double)model->types[pair->space].period;
+    for (uint32_t i = 0; i < model->sample_index.count; i++) {
+        sp_model_sample *space = &model->samples[i];
+        if (space->type != pair->space || space->value == 0)
+            continue;
+        uint32_t key = sp_intern_find(&pair->keys, key_of(space), KEY_LENGTH);
+        sp_model_sample *objects =
+            key == SP_INTERN_FAILED ? NULL : &model->samples[pair->numbers[key]];
+        if (!objects || objects->value == 0)
+            continue;
+        space->count = count_blocks(space->value, objects->value, period, space->count);
+        objects->count = space->count;
+    }
+}
+
+static void sum_samples(sp_model *model, uint32_t type)
+{
+    model->types[type].samples = 0;
+    for (uint32_t i = 0; i < model->sample_index.count; i++)
+        if (model->samples[i].type == type)
+            sp_sum_add(&model->types[type].samples, model->samples[i].count);
+}
+
+/* Whether TYPE is told as bytes, of which one in a period was sampled. */
+static bool is_sampled_space(const sp_model_type *type)
+{
+    return strcmp(type->unit, "bytes") == 0 && strcmp(type->period_unit, "bytes") == 0 &&
+           type->period > 1;
+}
+
+static bool count_named(sp_model *model, const char *space, const char *objects)
+{
+    pair pair = {.space = sp_model_type_of_name(model, space),
+                 .objects = sp_model_type_of_name(model, objects)};
+    if (pair.space == SP_MODEL_NONE || pair.objects == SP_MODEL_NONE ||
+        !is_sampled_space(&model->types[pair.space]))
+        return true;
+    bool done = index_objects(&pair, model);
+    if (done) {
+        count_pair(&pair, model);
+        sum_samples(model, pair.space);
+        sum_samples(model, pair.objects);
+    }
+    sp_intern_deinit(&pair.keys);
+    free(pair.numbers);
+    return done;
+}
+
+int sp_model_count_draws(sp_model *model)
+{
+    bool done = count_named(model, "alloc_space", "alloc_objects") &&
+                count_named(model, "alloc_space_innermost", "alloc_objects_innermost") &&
+                count_named(model, "inuse_space", "inuse_objects") &&
+                count_named(model, "inuse_space_innermost", "inuse_objects_innermost");
+    return done ? SP_TOOL_DONE : sp_tool_no_memory();
+}
