@@ -372,12 +372,12 @@ static int answer_holders(const sp_model *model, const sp_spans_options *options
 static int no_spans(const sp_operands *files)
 {
     const char *first = files->items[0];
-    if (strcmp(first, "-") != 0 && access(first, F_OK) != 0)
-        return sp_tool_wrong("%s: its files hold no span that has ended: each needs "
-                             "spanprof_span_end; `spanprof flame %s` shows the samples",
-                             first, first);
-    return sp_tool_wrong("the files hold no spans; give the .traces file too; if it is empty, no "
-                         "span has ended yet");
+    if (strcmp(first, "-") == 0 || access(first, F_OK) == 0)
+        return sp_tool_wrong("the files hold no spans; give the .traces file too; if it is empty, "
+                             "no span has ended yet: " SP_ADVICE_NO_SPANS);
+    return sp_tool_wrong("%s: its files hold no span that has ended: " SP_ADVICE_NO_SPANS
+                         "; `spanprof flame %s` shows the samples",
+                         first, first);
 }
 
 /* Samples of another run do not bound what these spans took. */

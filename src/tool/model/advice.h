@@ -16,6 +16,12 @@ void sp_advice_none_of_several(char out[SP_ADVICE_LENGTH], const sp_selection *s
 /* How to record a type that is called WORD, as the rest of a sentence; "" when nothing is known. */
 void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word);
 
+/* Why files have no spans, and what to do, as the rest of a sentence. */
+#define SP_ADVICE_NO_SPANS                                                                         \
+    "the program was killed, or still runs, before its spans ended, or it does not call "          \
+    "spanprof_span_end; a span is written up to 5 s after its end: wait for that, and end the "    \
+    "program by exit or spanprof_stop, not by a signal that kills it"
+
 /* How far the selected wall time may be off because threads that wait are only visited now and
  * then; 0: of another type, or it is not known. */
 uint64_t sp_wall_error_ns(const sp_selection *selection);

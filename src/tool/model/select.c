@@ -381,7 +381,7 @@ static int no_match_of_where(const sp_selection *selection, const sp_select_opti
     uint32_t count = selection->match_count;
     if (selection->model->span_index.count == 0)
         return sp_tool_no("the files hold no spans, which %s asks for; give the .traces file too; "
-                          "if it is empty, no span has ended yet",
+                          "if it is empty, no span has ended yet: " SP_ADVICE_NO_SPANS,
                           option);
     if (count == 0 && options->rest)
         return sp_tool_no("%s, and %s slow: there is no rest to compare with",

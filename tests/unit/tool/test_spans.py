@@ -539,6 +539,15 @@ class NoSpans(ToolTest):
         self.assertNotIn(".traces file", error)
         self.refuse(2, "spans", "shop.profiles.jsonl", says="give the .traces file too")
 
+    def test_a_program_that_was_killed_or_still_runs_is_a_cause(self):
+        self.write("shop.profiles.jsonl", json_lines(profiles()))
+        self.write("shop.traces.jsonl", b"")
+        says = ("was killed, or still runs, before its spans ended", "end the program by exit or spanprof_stop, not by a signal that kills it")
+        for command in (("spans", "shop"), ("spans", "shop", "--holders"), ("spans", "shop.profiles.jsonl")):
+            self.refuse(2, *command, says=says)
+        for question in (("--name", "GET /"), ("--where", "duration > 1s")):
+            self.refuse(1, "flame", "shop", *question, says=says)
+
 
 class Unseen(ToolTest):
     """Spans that no sample fell into: their time is not 0, it is not known."""
