@@ -233,6 +233,20 @@ def test_profiles():
     result.end()
 
 
+def test_programs_without_symbols():
+    """The answer says what would give their functions names, and only of them."""
+    folder = tempfile.mkdtemp(prefix="spanprof-run-")
+    stripped = os.path.join(folder, "stripped")
+    subprocess.run(["strip", "-o", stripped, WORK], check=True)
+    for program, expected in ((stripped, True), (WORK, False)):
+        result = Run("-o", "p", "--hz", "1000", "--", program, "spin")
+        says = "of the samples are in functions without a name, most of them in stripped: install its debug symbols" in result.stderr
+        right = says == expected and "1 process in the files p.*" in result.stderr
+        check(right, f"{os.path.basename(program)}: {'a' if expected else 'no'} remark on names{'' if right else ': ' + result.stderr}")
+        result.end()
+    shutil.rmtree(folder)
+
+
 def test_programs_that_use_spanprof():
     """Their files are those of the run, whether they are its first process or not."""
     result = Run("-o", "p", "--hz", "1000", "--", OWN)
@@ -355,7 +369,7 @@ def test_refusals():
     result.end()
 
 
-for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_one_thread, test_signals, test_after_the_end, test_profiles, test_programs_that_use_spanprof, test_files_of_an_earlier_run,
+for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_one_thread, test_signals, test_after_the_end, test_profiles, test_programs_without_symbols, test_programs_that_use_spanprof, test_files_of_an_earlier_run,
              test_elsewhere, test_a_prefix_that_another_program_writes, test_pull, test_refusals):
     began = time.monotonic()
     test()

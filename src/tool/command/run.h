@@ -84,6 +84,9 @@ int sp_run_attach(const sp_run_options *options, const sp_operands *rest);
  * names of the files. */
 void sp_run_show_answer(const sp_run_answer *answer);
 
+/* In run_names.c: a remark when most samples in the files of PREFIX have no function name. */
+void sp_run_note_names(const char *prefix);
+
 /* PREFIX, or, when another program writes its files now, OWN: PREFIX with the PID after it; a
  * message says so. Before the run. */
 const char *sp_run_free_prefix(char own[PATH_MAX], const char *prefix);
