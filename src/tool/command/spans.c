@@ -8,6 +8,7 @@
 #include "tool/command/commands.h"
 #include "tool/model/advice.h"
 #include "tool/model/query.h"
+#include "tool/model/queued.h"
 #include "tool/model/select.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
@@ -402,6 +403,8 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
     if (status == SP_TOOL_DONE)
         status = sp_model_find_hidden(&model);
     if (status == SP_TOOL_DONE)
+        status = sp_model_find_queued(&model);
+    if (status == SP_TOOL_DONE)
         ignore_other_run(&model);
     if (status == SP_TOOL_DONE)
         status = options->holders ? answer_holders(&model, options) : answer_from(&model, options);
@@ -471,7 +474,8 @@ const sp_command sp_command_spans = {
         "Wall "
         "time is that of threads: where\nseveral work for a span at once, it may sum to more than "
         "the "
-        "span's duration.\n"
+        "span's duration. q in \"went to\" is time in which no thread carried\nthe span: it was in "
+        "a queue, or its work ran without the context.\n"
         "--holders: a line says that the first span waited so long, so often, in that function, "
         "for that lock, which the\nlast span held, and gave back in the last function; - where "
         "the holder is not certain, or was\nleft out on the way, as `send` does. A wait "

@@ -370,7 +370,7 @@ void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, 
     sp_spans_unseen_key(out, model);
     sp_spans_overrun_key(out, model, list, count);
     sp_waterfall_key(out, &writer.waterfall, terminal);
-    sp_wall_columns_key(out, writer.wall, terminal);
+    sp_wall_columns_key(out, model, list, count, terminal);
 }
 
 /* ---- json ---- */
@@ -411,6 +411,9 @@ static json_t *span_json(const sp_model *model, const sp_model_span *span)
     if (alloc)
         json_object_set_new(json, "alloc_bytes",
                             number_json(span->alloc_value, !sp_spans_alloc_is_known(alloc, span)));
+    if (wall.type)
+        json_object_set_new(json, "queued_ns",
+                            number_json(span->queued_ns, sp_wall_columns_hide(wall, span)));
     return json;
 }
 

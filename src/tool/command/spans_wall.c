@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wall time in the tables of `spanprof spans`: its sum, and in ten letters where it went. */
+/* Wall time in the tables of `spanprof spans`: its sum, and in ten letters where it went, with the
+ * time in which no thread carried the span as one class more. */
 #include "tool/command/spans.h"
 
 enum { TOTAL_COLUMNS = 8, BAR_COLUMNS = 10, GAP = 2 };
+/* The class after those of wall time. */
+enum { QUEUE = SP_WHERE_COUNT, CLASSES };
+#define QUEUE_NAME "queue"
 
 sp_wall_columns sp_wall_columns_find(const sp_model *model)
 {
@@ -29,30 +33,36 @@ void sp_wall_columns_head(sp_buffer *out, sp_wall_columns columns)
 
 static const char *color_of(int where)
 {
-    static const char *const colors[SP_WHERE_COUNT] = {"\033[31m", "\033[35m", "\033[33m",
-                                                       "\033[32m", "\033[92m", "\033[34m",
-                                                       "\033[36m", "\033[2m",  ""};
+    static const char *const colors[CLASSES] = {"\033[31m", "\033[35m", "\033[33m", "\033[32m",
+                                                "\033[92m", "\033[34m", "\033[36m", "\033[2m",
+                                                "",         "\033[95m"};
     return colors[where];
+}
+
+static char letter_of(int where)
+{
+    return where == QUEUE ? *QUEUE_NAME : sp_where_letters[where];
 }
 
 static void add_letter(sp_buffer *out, int where, const sp_terminal *terminal)
 {
     if (terminal->color)
-        sp_buffer_printf(out, "%s%c\033[0m", color_of(where), sp_where_letters[where]);
+        sp_buffer_printf(out, "%s%c\033[0m", color_of(where), letter_of(where));
     else
-        sp_buffer_add_char(out, sp_where_letters[where]);
+        sp_buffer_add_char(out, letter_of(where));
 }
 
 /* Letter I is the class in whose part the middle of the I-th tenth lies, so that there are always
  * ten. */
 static void add_bar(sp_buffer *out, const sp_model_span *span, const sp_terminal *terminal)
 {
-    double whole = (double)sp_where_sum(span->wall_ns), below = (double)span->wall_ns[0];
+    double whole = (double)sp_where_sum(span->wall_ns) + (double)span->queued_ns;
+    double below = (double)span->wall_ns[0];
     int where = 0;
     for (int i = 0; i < BAR_COLUMNS; i++) {
         double middle = whole * (2 * i + 1) / (2 * BAR_COLUMNS);
-        while (where + 1 < SP_WHERE_COUNT && below <= middle)
-            below += (double)span->wall_ns[++where];
+        while (where < QUEUE && below <= middle)
+            below += (double)(++where == QUEUE ? span->queued_ns : span->wall_ns[where]);
         if (whole > 0)
             add_letter(out, where, terminal);
         else
@@ -87,15 +97,35 @@ void sp_wall_columns_cells(sp_buffer *out, sp_wall_columns columns, const sp_mod
     }
 }
 
-void sp_wall_columns_key(sp_buffer *out, sp_wall_columns columns, const sp_terminal *terminal)
+static bool has_queued(const sp_model *model, const uint32_t *list, size_t count)
 {
-    if (!columns.bar)
+    for (size_t i = 0; i < count; i++)
+        if (model->spans[list[i]].queued_ns)
+            return true;
+    return false;
+}
+
+static void add_name(sp_buffer *out, int where, const char *name, const sp_terminal *terminal)
+{
+    add_letter(out, where, terminal);
+    sp_buffer_add_string(out, name + 1);
+}
+
+void sp_wall_columns_key(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
+                         const sp_terminal *terminal)
+{
+    if (!sp_wall_columns_find(model).bar)
         return;
     sp_buffer_add_string(out, "tenths of wall:");
     for (int i = 0; i < SP_WHERE_COUNT; i++) {
         sp_buffer_add_char(out, ' ');
-        add_letter(out, i, terminal);
-        sp_buffer_add_string(out, sp_where_names[i] + 1);
+        add_name(out, i, sp_where_names[i], terminal);
     }
     sp_buffer_add_char(out, '\n');
+    if (!has_queued(model, list, count))
+        return;
+    sp_buffer_add_string(out, "and ");
+    add_name(out, QUEUE, QUEUE_NAME, terminal);
+    sp_buffer_add_string(out,
+                         ": no thread carried the span, or its work ran without the context\n");
 }

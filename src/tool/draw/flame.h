@@ -4,6 +4,7 @@
 #define SP_TOOL_DRAW_FLAME_H
 
 #include "tool/model/compare.h"
+#include "tool/model/queued.h"
 #include "tool/text/output.h"
 
 /* Trees leave out frames deeper than this, because a picture with them is not readable, and because
@@ -78,13 +79,17 @@ uint32_t sp_flame_frame(const sp_model *model, const uint32_t *frames, size_t co
 /* The lines above a flamegraph: what was selected, how much it is, and whether there are enough
  * samples. */
 typedef struct sp_flame_legend {
-    char subject[512];    /* what was selected: "GET /report", "trace …", "all samples" */
-    char details[512];    /* ids, service, duration, status; may be empty */
-    char amount[512];     /* "cpu: 1.23 s in 124 samples …" */
-    char where[512];      /* of wall time, its classes; of waits, the lock; may be empty */
-    char confidence[640]; /* empty when there are enough samples */
+    char subject[512]; /* what was selected: "GET /report", "trace …", "all samples" */
+    char details[512]; /* ids, service, duration, status; may be empty */
+    char amount[512];  /* "cpu: 1.23 s in 124 samples …" */
+    char where[512];   /* of wall time, its classes; of waits, the lock; may be empty */
+    char queued[SP_QUEUED_LENGTH]; /* time in which no thread carried the span; may be empty */
+    char confidence[640];          /* empty when there are enough samples */
 } sp_flame_legend;
 
+/* The only span that SELECTION, of CPU or wall time, means, when no thread carried it for some
+ * time; else NULL. */
+const sp_model_span *sp_flame_queued_span(const sp_selection *selection);
 void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection, bool self);
 
 /* One graph of a picture or a page. */

@@ -136,6 +136,7 @@ static void write_graph(page_writer *writer, const sp_flame_graph *graph,
     write_member(writer, "details", legend->details);
     write_member(writer, "amount", legend->amount);
     write_member(writer, "where", legend->where);
+    write_member(writer, "queued", legend->queued);
     write_member(writer, "confidence", legend->confidence);
     if (graph->label)
         write_member(writer, "label", graph->label);

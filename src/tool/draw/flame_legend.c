@@ -102,6 +102,17 @@ static void fill_confidence(sp_flame_legend *legend, const sp_selection *selecti
              advice);
 }
 
+const sp_model_span *sp_flame_queued_span(const sp_selection *selection)
+{
+    const sp_model *model = selection->model;
+    uint32_t span = sp_selection_only_span(selection);
+    bool is_time = model->types[selection->type].is_wall ||
+                   selection->type == sp_model_cpu_type(model, true) ||
+                   selection->type == sp_model_cpu_type(model, false);
+    return is_time && span != SP_MODEL_NONE && model->spans[span].queued_ns ? &model->spans[span]
+                                                                            : NULL;
+}
+
 static const char *amount_label(const sp_selection *selection)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
@@ -117,6 +128,7 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
     const sp_model_type *type = &selection->model->types[selection->type];
     char value[SP_VALUE_LENGTH], error[SP_DURATION_LENGTH];
     uint64_t error_ns = sp_wall_error_ns(selection);
+    const sp_model_span *queued = sp_flame_queued_span(selection);
     memset(legend, 0, sizeof *legend);
     fill_subject(legend, selection, self);
     sp_format_value(value, selection->value, type->unit);
@@ -128,6 +140,8 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
         sp_where_format(legend->where, selection->where_ns);
     else
         sp_waited_format(legend->where, selection);
+    if (queued)
+        sp_queued_format(legend->queued, queued);
     fill_confidence(legend, selection);
 }
 

@@ -194,6 +194,7 @@ static double write_legend(sp_buffer *out, const sp_flame_legend *legend)
     y = write_line(out, legend->details, "", y);
     y = write_line(out, legend->amount, "", y);
     y = write_line(out, legend->where, "", y);
+    y = write_line(out, legend->queued, "", y);
     return write_line(out, legend->confidence, " fill=\"#8a4b00\"", y);
 }
 

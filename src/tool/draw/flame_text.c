@@ -253,6 +253,7 @@ void sp_flame_text_legend(sp_buffer *out, const sp_selection *selection,
     write_line(out, &style, columns, "", legend.details);
     write_line(out, &style, columns, "", legend.amount);
     write_line(out, &style, columns, "", legend.where);
+    write_line(out, &style, columns, "", legend.queued);
     write_line(out, &style, columns, style.warm, legend.confidence);
 }
 

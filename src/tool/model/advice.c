@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tool/model/advice.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/compiler.h"
 #include "core/counted.h"
+#include "tool/model/queued.h"
 #include "tool/text/output.h"
 
 /* A span that was on a core for this many periods is expected to have a sample: of 1,000 such spans
@@ -85,7 +85,7 @@ void sp_advice_more(char out[SP_ADVICE_LENGTH], const sp_selection *selection)
     uint32_t only = sp_selection_only_span(selection);
     const sp_model_span *span = only == SP_MODEL_NONE ? NULL : &model->spans[only];
     uint32_t same = span ? count_of_name(model, span->name) : 0;
-    if (span && is_cpu(selection) && selection->value < duration_of(span) / 2)
+    if (span && is_cpu(selection) && selection->value + span->queued_ns < duration_of(span) / 2)
         snprintf(out, SP_ADVICE_LENGTH, "most of its time it waited: %s", where_it_waited(model));
     else if (same > 1)
         snprintf(out, SP_ADVICE_LENGTH, "--name \"%.300s\" takes all %u such spans", span->name,
@@ -181,17 +181,20 @@ void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, u
     const sp_model_span *span = &model->spans[number];
     uint64_t duration = duration_of(span), period = period_ns(selection);
     bool is_long = period && duration >= PERIODS_FOR_A_SAMPLE * period;
-    char more[80], rate[80];
+    char more[80], rate[80], queued[SP_QUEUED_LENGTH];
     add_same(more, sizeof more, model, span);
     add_rate(rate, sizeof rate, selection);
     if (selection->off_cpu && was_visited(selection))
         snprintf(out, SP_ADVICE_LENGTH, "off CPU: where it was seen, it ran; ask for --type wall");
+    else if (is_cpu(selection) && span->queued_ns > duration / 2)
+        snprintf(out, SP_ADVICE_LENGTH, "of CPU time: %s (spanprof_span_attach)",
+                 sp_queued_format(queued, span));
     else if (is_cpu(selection) && is_long)
         say_waited(out, SP_ADVICE_LENGTH, selection);
     else if (is_long && model->types[selection->type].is_wall)
         snprintf(out, SP_ADVICE_LENGTH,
-                 "of wall time: it was not active on the thread that worked or waited for it; "
-                 "attach it there (spanprof_span_attach, docs/design/carriers.md)");
+                 "of wall time: it was in a queue, or was not active on the thread that worked or "
+                 "waited for it; attach it there (spanprof_span_attach, docs/design/carriers.md)");
     else if (is_cpu(selection))
         snprintf(out, SP_ADVICE_LENGTH,
                  "of CPU time: it was too short for the sampling rate, or waited (%s); %sask for "
@@ -226,16 +229,13 @@ void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word)
                      i ? "cpu," : "", rows[i].profile, rows[i].how);
 }
 
-/* The standard error of a count of N visits is the square root of N. A count of none may have
- * missed one. */
 uint64_t sp_wall_error_ns(const sp_selection *selection)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
-    uint64_t period = period_ns(selection), waited = selection->value;
-    if (!type->is_wall || period == 0)
+    uint64_t waited = selection->value;
+    if (!type->is_wall)
         return 0;
     if (type->tells_where && selection->where_ns[SP_WHERE_CPU] <= waited)
         waited -= selection->where_ns[SP_WHERE_CPU];
-    double visits = (double)waited / (double)period;
-    return (uint64_t)((double)period * sqrt(visits > 1 ? visits : 1));
+    return sp_model_visits_error_ns(type, waited);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tool/model/model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -336,6 +337,13 @@ uint64_t sp_model_period_ns(const sp_model_type *type)
 {
     bool is_time = strcmp(type->unit, "nanoseconds") == 0 && !*type->period_unit;
     return is_time && type->period > 1 ? (uint64_t)type->period : 0;
+}
+
+uint64_t sp_model_visits_error_ns(const sp_model_type *type, uint64_t waited_ns)
+{
+    double period = (double)sp_model_period_ns(type);
+    double visits = period > 0 ? (double)waited_ns / period : 0;
+    return (uint64_t)(period * sqrt(visits > 1 ? visits : 1));
 }
 
 uint32_t sp_model_time_type(const sp_model *model)

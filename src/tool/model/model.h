@@ -53,6 +53,8 @@ typedef struct sp_model_span {
     uint64_t wall_ns[SP_WHERE_COUNT];
     /* Of allocated bytes (see sp_model_alloc_type), with all descendants. */
     uint64_t alloc_value, alloc_count;
+    /* After sp_model_find_queued (queued.h): in which no thread carried it; 0: not sure. */
+    uint64_t queued_ns;
 } sp_model_span;
 
 /* A kind of measurement. OTLP has samples of CPU time as counts; in the model they are in
@@ -251,6 +253,8 @@ int sp_model_count_spans(sp_model *model);
 /* After the model is built: which spans have more CPU time than they can have. SP_TOOL_DONE, or
  * SP_TOOL_WRONG: memory is short. */
 int sp_model_find_overruns(sp_model *model);
+/* How far two samples of CPU time of TYPE (may be NULL) on one thread may be apart. */
+uint64_t sp_model_tick_ns(const sp_model_type *type);
 
 /* TEXT in the model's strings, repaired when it is not UTF-8; SP_INTERN_FAILED when memory is
  * short. */
@@ -295,6 +299,8 @@ bool sp_model_is_of_two_runs(const sp_model *model);
 int sp_model_check_runs(const sp_model *model);
 /* A remark when samples belong to spans that the files do not have, as one that never ended. */
 void sp_model_note_unended(const sp_model *model);
+/* What PROFILE says of itself by KEY; 0: nothing, or a number below zero. */
+uint64_t sp_model_profile_number(const sp_model_profile *profile, const char *key);
 /* Whether PROFILE was taken by `run --attach`. */
 bool sp_model_is_from_outside(const sp_model_profile *profile);
 /* A remark when the context of many samples was not certain. False: there is none. */
@@ -334,6 +340,9 @@ uint32_t sp_model_time_type(const sp_model *model);
 /* Nanoseconds that a sample of TYPE stands for. 0: not told, or the values are sums of what was
  * seen. */
 uint64_t sp_model_period_ns(const sp_model_type *type);
+/* The standard error of WAITED_NS, a sum over visits of the wall type TYPE: of N visits it is the
+ * square root of N. A sum of none may have missed one. */
+uint64_t sp_model_visits_error_ns(const sp_model_type *type, uint64_t waited_ns);
 /* What a command works on that is not asked for spans: "cpu", else "wall", else the first with
  * samples. */
 uint32_t sp_model_main_type(const sp_model *model);

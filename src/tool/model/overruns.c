@@ -90,9 +90,14 @@ static void add_workers(search *search)
     }
 }
 
+uint64_t sp_model_tick_ns(const sp_model_type *type)
+{
+    return type && type->period > KERNEL_TICK_NS ? (uint64_t)type->period : KERNEL_TICK_NS;
+}
+
 static bool overruns(const sp_model_span *span, const sp_model_type *type)
 {
-    double tick = type->period > KERNEL_TICK_NS ? (double)type->period : (double)KERNEL_TICK_NS;
+    double tick = (double)sp_model_tick_ns(type);
     double of_a_thread =
         (double)(span->end_ns - span->start_ns) * (100 + EXTRA_PERCENT) / 100 + EXTRA_TICKS * tick;
     return span->threads && (double)span->total_value > span->threads * of_a_thread;

@@ -14,8 +14,7 @@ typedef struct certainty {
     uint64_t unknown_from_outside; /* of `unknown` those of `run --attach` */
 } certainty;
 
-/* What PROFILE says of itself by KEY; 0: nothing, or a number below zero. */
-static uint64_t number_of(const sp_model_profile *profile, const char *key)
+uint64_t sp_model_profile_number(const sp_model_profile *profile, const char *key)
 {
     const Sp__Profiles__ProfilesDictionary *d = profile->dictionary;
     for (size_t i = 0; i < profile->message->n_attribute_indices; i++) {
@@ -34,16 +33,16 @@ static uint64_t number_of(const sp_model_profile *profile, const char *key)
 
 bool sp_model_is_from_outside(const sp_model_profile *profile)
 {
-    return number_of(profile, "spanprof.from_outside") > 0;
+    return sp_model_profile_number(profile, "spanprof.from_outside") > 0;
 }
 
 static void add_profile(certainty *sums, const sp_model_profile *profile)
 {
     static const char *const others[] = {"spanprof.samples.linked", "spanprof.samples.none",
                                          "spanprof.samples.boundary"};
-    uint64_t unknown = number_of(profile, "spanprof.samples.unknown");
+    uint64_t unknown = sp_model_profile_number(profile, "spanprof.samples.unknown");
     for (size_t i = 0; i < SP_ARRAY_LENGTH(others); i++)
-        sums->all += number_of(profile, others[i]);
+        sums->all += sp_model_profile_number(profile, others[i]);
     sums->all += unknown;
     sums->unknown += unknown;
     if (unknown && sp_model_is_from_outside(profile))

@@ -67,7 +67,7 @@
   function fillLegend() {
     for (const key of ['subject', 'details', 'amount']) element(key).textContent = data[key];
     if (data.label) element('subject').textContent += ': ' + data.label;
-    for (const key of ['where', 'confidence']) {
+    for (const key of ['where', 'queued', 'confidence']) {
       element(key).textContent = data[key];
       element(key).hidden = !data[key];
     }

@@ -267,7 +267,7 @@ class Refusals(WallTest):
         self.write("t.jsonl", json_lines(traces(), traces(made)))
         for kind in ("wall", "offcpu"):
             error = self.refuse(1, "flame", "t.jsonl", "wall.jsonl", "--type", kind, "--span", forgotten,
-                                says=("(forgotten, 650 ms)", "not active on the thread that worked or waited", "spanprof_span_attach", "carriers.md"))
+                                says=("(forgotten, 650 ms)", "in a queue, or was not active on the thread that worked or waited", "spanprof_span_attach", "carriers.md"))
             self.assertFalse("too short" in error or "it ran" in error, error)
             error = self.refuse(1, "flame", "t.jsonl", "wall.jsonl", "--type", kind, "--span", short, says="too short")
             self.assertNotIn("it ran", error)
@@ -323,7 +323,7 @@ class Spans(WallTest):
     def test_cpu_columns_stay_those_of_the_cpu_profile(self):
         with_wall = self.answer_json("spans", "t.jsonl", "both.jsonl", "--json")
         for each in with_wall["spans"]:
-            del each["wall"]
+            del each["wall"], each["queued_ns"]
         self.assertEqual(with_wall, self.answer_json("spans", "t.jsonl", "cpu.jsonl", "--json"))
 
     def test_files_with_wall_time_only(self):
@@ -355,6 +355,134 @@ class Spans(WallTest):
         self.write("cart.jsonl", json_lines(profiles(), wall_profiles(WALL_SAMPLES[6:8])))
         line = next(l for l in self.answer("spans", "t.jsonl", "cart.jsonl").splitlines() if l.endswith("query"))
         self.assertRegex(line, r" 40\.0 ms   30\.0 ms   30\.0 ms  <20\.0 ms {12,}3 ")
+
+
+JOB, PART, ELSE, TRACE = "0f" * 8, "0e" * 8, "0c" * 8, "0d" * 16
+
+
+class Queue(ToolTest):
+    """A span that lasts longer than threads work and wait under it was in a queue. The profiler visits every 20 ms, and the
+    window begins at 0 and lasts 10 s."""
+    SENTENCE = "about 880 ms of its 1.00 s no thread carried this span: it was in a queue, or its work ran elsewhere without the context"
+
+    def made(self, wall, spans=None, cpu=(), service="shop", **counts):
+        """WALL: [(span, ms, class)]; a job of 1 s with a part."""
+        spans = spans or [span(TRACE, JOB, "job", 1000, 1000), span(TRACE, PART, "part", 1900, 40, JOB)]
+        samples = [(("main", "work"), TRACE, own, ms * MS, *([word] if word else [])) for own, ms, word in wall]
+        d = Dictionary()
+        both = [profile(d, [(("main", "work"), TRACE, own, count) for own, count in cpu], 10 * MS, ("samples", "count", "cpu", "nanoseconds"), {}),
+                profile(d, samples, 20 * MS, WALL, counts)]
+        self.write("t.jsonl", json_lines(traces(spans)))
+        self.write("p.jsonl", json_lines(request(d, *both, service=service)))
+        return "t.jsonl", "p.jsonl"
+
+    def queued(self, *made, **more):
+        answer = self.answer_json("spans", *self.made(*made, **more), "--json")
+        return {each["name"]: each["queued_ns"] and each["queued_ns"] // MS for each in answer["spans"]}
+
+    WORKED = ((JOB, 60, ""), (JOB, 20, "network"), (PART, 40, "disk"))
+
+    def test_time_without_a_thread_is_shown(self):
+        self.assertEqual(self.queued(self.WORKED), {"job": 880, "part": 0})
+
+    def test_table_and_tree_have_it_as_one_class_more(self):
+        files = self.made(self.WORKED)
+        key = "other\nand queue: no thread carried the span, or its work ran without the context\n"
+        for more in ((), ("--trace", TRACE)):
+            text = self.answer("spans", *files, *more)
+            self.assertIn("  cqqqqqqqqq  ", text)
+            self.assertIn("  dddddddddd  ", text)
+            self.assertIn(key, text)
+        self.assertNotIn("queue", self.answer("spans", *files, "--name", "part"))
+
+    def test_flame_says_it_above_cpu_and_wall_time(self):
+        files = self.made(self.WORKED, cpu=[(JOB, 6)])
+        for more in ((), ("--type", "wall"), ("--type", "offcpu")):
+            text = self.answer("flame", *files, "--span", JOB, *more, columns=200)
+            self.assertEqual(text.count(self.SENTENCE + "\n"), 1, text)
+            self.assertEqual(self.answer_json("flame", *files, "--span", JOB, *more, "--format", "json")["queued_ns"], 880 * MS)
+        self.assertIn("no thread carried", self.answer("flame", *files, "--span", JOB, "--format", "svg"))
+        self.assertNotIn("carried", self.answer("flame", *files, "--span", PART, "--type", "wall"))
+        self.assertNotIn("carried", self.answer("flame", *files))
+        self.assertNotIn("queued_ns", self.answer_json("flame", *files, "--span", PART, "--type", "wall", "--format", "json"))
+
+    def test_hints_promise_no_samples_of_that_time(self):
+        text = self.answer("flame", *self.made(self.WORKED, cpu=[(JOB, 6)]), "--span", JOB)
+        self.assertNotIn("most of its time it waited", text)
+        self.assertNotIn("--type wall", text)
+        waited = self.answer("flame", *self.made([(JOB, 60, ""), (JOB, 560, "network")], cpu=[(JOB, 6)]), "--span", JOB, columns=200)
+        self.assertIn("about 380 ms of its 1.00 s no thread", waited)
+        self.assertIn("most of its time it waited: ask for --type wall", waited)
+        error = self.refuse(1, "flame", *self.made([(JOB, 20, "network")], cpu=[(ELSE, 4)]), "--span", JOB,
+                            says=("about 980 ms of its 1.00 s no thread carried this span", "spanprof_span_attach"))
+        self.assertNotIn("--type wall", error)
+
+    def test_what_may_be_chance_is_not_shown(self):
+        """One visit, or none, may be 60 ms off; nine visits 180 ms."""
+        job = lambda ms: [span(TRACE, JOB, "job", 1000, ms), span(TRACE, ELSE, "else", 1000, 20)]
+        for visits, least in ((0, 60), (1, 80), (9, 360)):
+            wall = [(JOB, 20 * visits, "network"), (ELSE, 20, "network")]
+            self.assertEqual(self.queued(wall, job(least))["job"], 0)
+            self.assertEqual(self.queued(wall, job(least + 2))["job"], least + 2 - 20 * visits)
+
+    def test_ticks_of_cpu_time_are_chance_too(self):
+        """Nine ticks of 10 ms may be 90 ms off, and no visit 60 ms: together 108 ms."""
+        job = lambda ms: [span(TRACE, JOB, "job", 1000, ms), span(TRACE, ELSE, "else", 1000, 20)]
+        wall = [(JOB, 90, ""), (ELSE, 20, "network")]
+        self.assertEqual(self.queued(wall, job(198))["job"], 0)
+        self.assertEqual(self.queued(wall, job(199))["job"], 109)
+
+    def test_threads_that_work_at_once_make_no_queue(self):
+        parts = [span(TRACE, f"{i:016x}", f"part {i}", 1000, 900, JOB) for i in range(1, 4)]
+        wall = [(f"{i:016x}", 600, "network") for i in range(1, 4)]
+        self.assertEqual(self.queued(wall, [span(TRACE, JOB, "job", 1000, 1000), *parts])["job"], 0)
+
+    def test_time_that_was_not_sampled_is_no_queue(self):
+        wall = [(JOB, 20, "network")]
+        self.assertEqual(self.queued(wall, [span(TRACE, JOB, "job", 9800, 1000)]), {"job": 180})
+        self.assertEqual(self.queued(wall, [span(TRACE, JOB, "job", 11000, 1000)]), {"job": 0})
+        self.assertEqual(self.queued(self.WORKED, service="another")["job"], 0)
+
+    def test_windows_that_follow_each_other_are_one_time(self):
+        d, job = Dictionary(), span(TRACE, JOB, "job", 9000, 12000)
+        made = lambda start_s: profile(d, [(("main",), TRACE, JOB, 500 * MS, "network")], 20 * MS, WALL, {}, start_s=start_s)
+        self.write("t.jsonl", json_lines(traces([job])))
+        self.write("p.jsonl", json_lines(request(d, made(10), made(0)), request(d, made(20), made(10))))
+        self.assertEqual(self.answer_json("spans", "t.jsonl", "p.jsonl", "--json")["spans"][0]["queued_ns"], 10_000 * MS)
+
+    def test_another_process_of_the_service_sampled_other_threads(self):
+        files = self.made(self.WORKED)
+        for name, kind, workers in (("t.jsonl", "resourceSpans", 7), ("p.jsonl", "resourceProfiles", 8)):
+            made = json.loads((self.folder / name).read_text())
+            made[kind][0]["resource"]["attributes"].append(attribute("process.pid", workers))
+            self.write(name, json_lines(made))
+        self.assertEqual({each["queued_ns"] for each in self.answer_json("spans", *files, "--json")["spans"]}, {0})
+
+    def test_many_samples_without_a_certain_span_may_be_those_of_the_queue(self):
+        """Of 120 ms one in ten may be lost."""
+        lost = {"unknown": "spanprof.samples.unknown", "dropped": "spanprof.dropped.visits"}
+        for key in lost.values():
+            self.assertEqual(self.queued(self.WORKED, **{key: 0})["job"], 880)
+            self.assertEqual(self.queued(self.WORKED, **{key: 1})["job"], 0)
+        self.assertEqual(self.queued(self.WORKED, **{"spanprof.unattributed_ns": 12 * MS})["job"], 880)
+        self.assertEqual(self.queued(self.WORKED, **{"spanprof.unattributed_ns": 13 * MS})["job"], 0)
+
+    def test_links_to_roots_tell_it_of_roots_only(self):
+        self.assertEqual(self.queued([(JOB, 100, "network")]), {"job": 900, "part": None})
+
+    def test_without_wall_time_nothing_is_said(self):
+        self.write("t.jsonl", json_lines(traces()))
+        self.write("cpu.jsonl", json_lines(profiles()))
+        self.assertNotIn("queued_ns", self.answer_json("spans", "t.jsonl", "cpu.jsonl", "--json")["spans"][0])
+        self.assertNotIn("carried", self.answer("flame", "t.jsonl", "cpu.jsonl", "--span", CART))
+
+    def test_profiles_of_the_network_tell_it_too(self):
+        """They have no classes, so there is no bar."""
+        wall = [(own, ms, "") for own, ms, _ in self.WORKED]
+        self.assertEqual(self.queued(wall), {"job": 880, "part": 0})
+        files = self.made(wall)
+        self.assertNotIn("went to", self.answer("spans", *files))
+        self.assertIn(self.SENTENCE, self.answer("flame", *files, "--span", JOB, "--type", "wall", columns=200))
 
 
 class WaitKinds(ToolTest):

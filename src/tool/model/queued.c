@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds spans that lasted longer than threads worked and waited under them, beyond chance. The sum
+ * of wall time is that of all threads: where several work at once it is larger, so that less of the
+ * time without a thread shows, never more. Time in which the process was not sampled does not
+ * count. */
+#include "tool/model/queued.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/model/hidden.h"
+#include "tool/text/messages.h"
+#include "tool/text/output.h"
+
+/* A difference of more standard errors than this is no chance. With more than one in LOST_OF of the
+ * linked time lost, a span's time may be among it. */
+enum { SURE_ERRORS = 3, LOST_OF = 10 };
+
+/* "" and 0: not told. */
+typedef struct process {
+    const char *service, *instance;
+    int64_t pid;
+} process;
+
+typedef struct window {
+    process process;
+    uint64_t begin_ns, end_ns;
+} window;
+
+typedef struct search {
+    const sp_model *model;
+    const sp_model_type *type;
+    uint64_t tick_ns;
+    window *windows; /* of all processes, by begin */
+    size_t count;
+    window *own; /* of `process`, without overlaps */
+    size_t own_count;
+    const Sp__Resource__Resource *resource; /* of the span that was looked at last */
+    process process;                        /* its process */
+    bool has_process;
+} search;
+
+static process process_of(const Sp__Resource__Resource *resource,
+                          const Sp__Profiles__ProfilesDictionary *dictionary)
+{
+    const Sp__Common__AnyValue *pid = sp_resource_value(resource, dictionary, "process.pid");
+    bool has_pid = pid && pid->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE;
+    return (process){sp_resource_text(resource, dictionary, "service.name"),
+                     sp_resource_text(resource, dictionary, "service.instance.id"),
+                     has_pid ? pid->int_value : 0};
+}
+
+static bool is_same(const process *a, const process *b)
+{
+    return strcmp(a->service, b->service) == 0 && strcmp(a->instance, b->instance) == 0 &&
+           a->pid == b->pid;
+}
+
+/* Other tracers may not tell the instance or the PID. */
+static bool may_be_same(const process *a, const process *b)
+{
+    return strcmp(a->service, b->service) == 0 &&
+           (!*a->instance || !*b->instance || strcmp(a->instance, b->instance) == 0) &&
+           (!a->pid || !b->pid || a->pid == b->pid);
+}
+
+static int compare_windows(const void *a, const void *b)
+{
+    uint64_t x = ((const window *)a)->begin_ns, y = ((const window *)b)->begin_ns;
+    return (x > y) - (x < y);
+}
+
+static bool collect_windows(search *search, uint32_t type)
+{
+    const sp_model *model = search->model;
+    search->windows = malloc((model->profile_count + 1) * sizeof *search->windows);
+    search->own = malloc((model->profile_count + 1) * sizeof *search->own);
+    if (!search->windows || !search->own)
+        return false;
+    for (size_t i = 0; i < model->profile_count; i++) {
+        const sp_model_profile *profile = &model->profiles[i];
+        uint64_t begin = profile->message->time_unix_nano;
+        if (profile->type == type)
+            search->windows[search->count++] =
+                (window){process_of(profile->resource, profile->dictionary), begin,
+                         begin + profile->message->duration_nano};
+    }
+    if (search->count)
+        qsort(search->windows, search->count, sizeof *search->windows, compare_windows);
+    return true;
+}
+
+/* The parts of a window that was too large for one request have the same time. */
+static void add_own(search *search, const window *next)
+{
+    window *last = search->own_count ? &search->own[search->own_count - 1] : NULL;
+    if (!last || next->begin_ns > last->end_ns)
+        search->own[search->own_count++] = *next;
+    else if (next->end_ns > last->end_ns)
+        last->end_ns = next->end_ns;
+}
+
+static void take_process(search *search, const sp_model_span *span)
+{
+    if (search->has_process && search->resource == span->resource)
+        return;
+    process process = process_of(span->resource, NULL);
+    bool is_known = search->has_process && is_same(&process, &search->process);
+    search->has_process = true;
+    search->resource = span->resource;
+    search->process = process;
+    if (is_known)
+        return;
+    search->own_count = 0;
+    for (size_t i = 0; i < search->count; i++)
+        if (may_be_same(&search->windows[i].process, &process))
+            add_own(search, &search->windows[i]);
+}
+
+/* The first window of the process that ends after TIME_NS. */
+static size_t find_window(const search *search, uint64_t time_ns)
+{
+    size_t low = 0, high = search->own_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (search->own[middle].end_ns > time_ns)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* For how much of SPAN the wall time of its process was sampled. */
+static uint64_t sampled_ns(search *search, const sp_model_span *span)
+{
+    uint64_t sum = 0;
+    take_process(search, span);
+    for (size_t i = find_window(search, span->start_ns);
+         i < search->own_count && search->own[i].begin_ns < span->end_ns; i++) {
+        const window *at = &search->own[i];
+        uint64_t begin = at->begin_ns > span->start_ns ? at->begin_ns : span->start_ns;
+        sum += (at->end_ns < span->end_ns ? at->end_ns : span->end_ns) - begin;
+    }
+    return sum;
+}
+
+/* The standard error of the span's wall time: of its visits, and of its ticks of CPU time. */
+static double error_of(const search *search, const sp_model_span *span)
+{
+    uint64_t cpu_ns = search->type->tells_where ? span->wall_ns[SP_WHERE_CPU] : 0;
+    double visits =
+        (double)sp_model_visits_error_ns(search->type, sp_where_sum(span->wall_ns) - cpu_ns);
+    return sqrt(visits * visits + (double)search->tick_ns * (double)cpu_ns);
+}
+
+static uint64_t queued_ns(search *search, const sp_model_span *span)
+{
+    uint64_t wall = sp_where_sum(span->wall_ns);
+    double least = (double)wall + SURE_ERRORS * error_of(search, span);
+    if (sp_hides_total(search->type, span) || (double)(span->end_ns - span->start_ns) <= least)
+        return 0;
+    uint64_t sampled = sampled_ns(search, span);
+    return (double)sampled > least ? sampled - wall : 0;
+}
+
+static double linked_ns(const sp_model *model, uint32_t type)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < model->sample_index.count; i++)
+        if (model->samples[i].type == type && model->samples[i].link)
+            sum += (double)model->samples[i].value;
+    return sum;
+}
+
+/* Time of threads whose span is not known, or of which there is no sample. */
+static double lost_ns(const sp_model *model, uint32_t type)
+{
+    double sum = 0;
+    for (size_t i = 0; i < model->profile_count; i++) {
+        const sp_model_profile *profile = &model->profiles[i];
+        double unknown = (double)sp_model_profile_number(profile, "spanprof.samples.unknown");
+        double period = (double)profile->message->period;
+        if (profile->type == sp_model_cpu_type(model, true))
+            sum += unknown * period;
+        if (profile->type == type)
+            sum += (unknown + (double)sp_model_profile_number(profile, "spanprof.dropped.visits")) *
+                       period +
+                   (double)sp_model_profile_number(profile, "spanprof.unattributed_ns");
+    }
+    return sum;
+}
+
+static bool can_tell(const sp_model *model, uint32_t type)
+{
+    if (type == SP_MODEL_NONE || model->types[type].is_unlinked ||
+        sp_model_period_ns(&model->types[type]) == 0 || sp_model_is_of_two_runs(model))
+        return false;
+    return lost_ns(model, type) <= linked_ns(model, type) / LOST_OF;
+}
+
+int sp_model_find_queued(sp_model *model)
+{
+    uint32_t type = sp_model_wall_type(model, true), cpu = sp_model_cpu_type(model, true);
+    if (!can_tell(model, type))
+        return SP_TOOL_DONE;
+    search search = {.model = model, .type = &model->types[type]};
+    search.tick_ns = sp_model_tick_ns(cpu == SP_MODEL_NONE ? NULL : &model->types[cpu]);
+    bool done = collect_windows(&search, type);
+    for (uint32_t i = 0; done && i < model->span_index.count; i++)
+        model->spans[i].queued_ns = queued_ns(&search, &model->spans[i]);
+    free(search.windows);
+    free(search.own);
+    return done ? SP_TOOL_DONE : sp_tool_no_memory();
+}
+
+const char *sp_queued_format(char out[SP_QUEUED_LENGTH], const sp_model_span *span)
+{
+    char queued[SP_DURATION_LENGTH], duration[SP_DURATION_LENGTH];
+    sp_format_duration(queued, span->queued_ns);
+    sp_format_duration(duration, span->end_ns - span->start_ns);
+    snprintf(out, SP_QUEUED_LENGTH,
+             "about %s of its %s no thread carried this span: it was in a queue, or its work ran "
+             "elsewhere without the context",
+             queued, duration);
+    return out;
+}
