@@ -117,6 +117,37 @@ class FlamePage(ToolTest):
         self.page_of("t.jsonl", "both.jsonl", "--span", REPORT)
         self.assertEqual(self.load().texts.get("where", ""), "")
 
+    def test_hint_points_at_the_button_that_shows_wall_time(self):
+        self.write("t.jsonl", json_lines(traces([span(CART_TRACE, CART, "GET /cart", 1500, 600)])))
+        wall = [(("main", "poll"), CART_TRACE, CART, 400 * MS, "network", "socket")]
+        self.write("both.jsonl", json_lines(both_profiles([SAMPLES[3]], wall)))
+        self.page_of("t.jsonl", "both.jsonl", "--span", CART)
+        page = self.load()
+        self.assertTrue(page.texts["confidence"].endswith('most of its time it waited: the button "Show wall time" shows where'),
+                        page.texts["confidence"])
+        self.assertEqual(page.texts["switch"], "Show wall time")
+        for form in ("text", "svg"):
+            self.assertIn("ask for --type wall to see where", self.answer("flame", "t.jsonl", "both.jsonl", "--span", CART, "--format", form, columns=200))
+        self.write("cpu.jsonl", json_lines(profiles([SAMPLES[3]])))
+        self.page_of("t.jsonl", "cpu.jsonl", "--span", CART)
+        self.assertIn("record wall time", self.load().texts["confidence"])
+
+    def test_time_in_a_queue_is_told_by_both_graphs(self):
+        self.write("t.jsonl", json_lines(traces([span(CART_TRACE, CART, "GET /cart", 1500, 600)])))
+        wall = [(("main", "poll"), CART_TRACE, CART, 60 * MS, "network", "socket"),
+                (("main", "poll"), REPORT_TRACE, REPORT, 400 * MS, "network", "socket")]
+        self.write("both.jsonl", json_lines(both_profiles([SAMPLES[3]], wall)))
+        self.page_of("t.jsonl", "both.jsonl", "--span", CART)
+        said = self.load(script=self.NOTE + """
+            noted.cpu = text('queued');
+            document.getElementById('switch').click();
+            noted.wall = text('queued');
+            finish();""").first
+        self.assertEqual(said["cpu"], said["wall"])
+        self.assertIn("about 540 ms of its 600 ms no thread carried this span", said["cpu"])
+        self.page_of("t.jsonl", "both.jsonl")
+        self.assertEqual(self.load().texts.get("queued", ""), "")
+
     def test_search_marks_what_matches(self):
         self.write_shop()
         self.page_of("shop", "--span", REPORT)

@@ -65,7 +65,9 @@ static int write_page(sp_buffer *out, const sp_selection *selection, const sp_fl
         has_other = sp_selection_sum(&switched);
     bool done = !has_other || sp_flame_tree_build(&other, &switched, options);
     if (done) {
-        const sp_flame_graph graph = sp_flame_graph_of(tree, options);
+        sp_flame_options on_page = *options;
+        on_page.has_button = has_other && selection->model->types[switched.type].is_wall;
+        const sp_flame_graph graph = sp_flame_graph_of(tree, &on_page);
         const sp_flame_graph second = has_other ? sp_flame_graph_of(&other, options) : graph;
         done = sp_flame_html(out, &graph, has_other ? &second : NULL, options);
     }

@@ -23,6 +23,7 @@ typedef struct sp_flame_options {
     double min_percent;
     bool reverse;
     bool against;
+    bool has_button;      /* the page has a button to show wall time */
     bool folds_recursion; /* a function that calls itself many times in a row is one frame */
     uint64_t limit;       /* frames of the text form; 0: all; SP_FLAME_NO_LIMIT: the default */
     sp_model_options model;
@@ -90,7 +91,8 @@ typedef struct sp_flame_legend {
 /* The only span that SELECTION, of CPU or wall time, means, when no thread carried it for some
  * time; else NULL. */
 const sp_model_span *sp_flame_queued_span(const sp_selection *selection);
-void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection, bool self);
+void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection,
+                          const sp_flame_options *options);
 
 /* One graph of a picture or a page. */
 typedef struct sp_flame_graph {

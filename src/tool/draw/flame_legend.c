@@ -91,12 +91,12 @@ static void fill_subject(sp_flame_legend *legend, const sp_selection *selection,
     }
 }
 
-static void fill_confidence(sp_flame_legend *legend, const sp_selection *selection)
+static void fill_confidence(sp_flame_legend *legend, const sp_selection *selection, bool has_button)
 {
     char advice[SP_ADVICE_LENGTH];
     if (selection->count >= SP_SHARES_EVENTS_LEAST)
         return;
-    sp_advice_more(advice, selection);
+    sp_advice_more(advice, selection, has_button);
     snprintf(legend->confidence, sizeof legend->confidence,
              "only %s: too few samples to trust shares; %s", SP_COUNTED(selection->count, "sample"),
              advice);
@@ -123,14 +123,15 @@ static const char *amount_label(const sp_selection *selection)
     return selection->off_cpu ? "off-CPU time" : type->is_wall ? "wall time" : type->name;
 }
 
-void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection, bool self)
+void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection,
+                          const sp_flame_options *options)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
     char value[SP_VALUE_LENGTH], error[SP_DURATION_LENGTH];
     uint64_t error_ns = sp_wall_error_ns(selection);
     const sp_model_span *queued = sp_flame_queued_span(selection);
     memset(legend, 0, sizeof *legend);
-    fill_subject(legend, selection, self);
+    fill_subject(legend, selection, options->select.self);
     sp_format_value(value, selection->value, type->unit);
     sp_format_duration(error, error_ns);
     snprintf(legend->amount, sizeof legend->amount, "%.60s: %s%s%s in %s", amount_label(selection),
@@ -142,12 +143,12 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
         sp_waited_format(legend->where, selection);
     if (queued)
         sp_queued_format(legend->queued, queued);
-    fill_confidence(legend, selection);
+    fill_confidence(legend, selection, options->has_button);
 }
 
 sp_flame_graph sp_flame_graph_of(const sp_flame_tree *tree, const sp_flame_options *options)
 {
     sp_flame_graph graph = {.tree = tree};
-    sp_flame_legend_fill(&graph.legend, tree->selection, options->select.self);
+    sp_flame_legend_fill(&graph.legend, tree->selection, options);
     return graph;
 }

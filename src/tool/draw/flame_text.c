@@ -245,7 +245,7 @@ void sp_flame_text_legend(sp_buffer *out, const sp_selection *selection,
     text_style style = choose_style(terminal);
     unsigned columns = terminal->columns;
     sp_flame_legend legend;
-    sp_flame_legend_fill(&legend, selection, options->select.self);
+    sp_flame_legend_fill(&legend, selection, options);
     char *sign = strstr(legend.amount, "±");
     if (sign && !terminal->utf8)
         memcpy(sign, "+-", 2); /* "±" has two bytes in UTF-8 */

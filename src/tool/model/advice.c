@@ -63,8 +63,10 @@ static uint32_t count_of_name(const sp_model *model, const char *name)
 }
 
 /* How the user can see where it waited. */
-static const char *where_it_waited(const sp_model *model)
+static const char *where_it_waited(const sp_model *model, bool has_button)
 {
+    if (has_button)
+        return "the button \"Show wall time\" shows where";
     return sp_model_wall_type(model, true) == SP_MODEL_NONE
                ? "record wall time to see where, with SPANPROF_PROFILES=cpu,wall"
                : "ask for --type wall to see where";
@@ -79,14 +81,15 @@ static void add_rate(char *out, size_t size, const sp_selection *selection)
         snprintf(out, size, "record longer");
 }
 
-void sp_advice_more(char out[SP_ADVICE_LENGTH], const sp_selection *selection)
+void sp_advice_more(char out[SP_ADVICE_LENGTH], const sp_selection *selection, bool has_button)
 {
     const sp_model *model = selection->model;
     uint32_t only = sp_selection_only_span(selection);
     const sp_model_span *span = only == SP_MODEL_NONE ? NULL : &model->spans[only];
     uint32_t same = span ? count_of_name(model, span->name) : 0;
     if (span && is_cpu(selection) && selection->value + span->queued_ns < duration_of(span) / 2)
-        snprintf(out, SP_ADVICE_LENGTH, "most of its time it waited: %s", where_it_waited(model));
+        snprintf(out, SP_ADVICE_LENGTH, "most of its time it waited: %s",
+                 where_it_waited(model, has_button));
     else if (same > 1)
         snprintf(out, SP_ADVICE_LENGTH, "--name \"%.300s\" takes all %u such spans", span->name,
                  same);
@@ -122,7 +125,7 @@ static void say_waited(char *out, size_t size, const sp_selection *selection)
 {
     uint64_t unlinked, all;
     count_unlinked(selection, &unlinked, &all);
-    const char *where = where_it_waited(selection->model);
+    const char *where = where_it_waited(selection->model, false);
     if (unlinked == 0)
         snprintf(out, size, "of CPU time, because it waited: %s", where);
     else
@@ -199,7 +202,7 @@ void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, u
         snprintf(out, SP_ADVICE_LENGTH,
                  "of CPU time: it was too short for the sampling rate, or waited (%s); %sask for "
                  "its parent, or %s",
-                 where_it_waited(model), more, rate);
+                 where_it_waited(model, false), more, rate);
     else
         snprintf(out, SP_ADVICE_LENGTH, "of this type%s; %sask for its parent, or %s",
                  why_none(selection), more, rate);

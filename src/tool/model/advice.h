@@ -7,8 +7,9 @@
 
 #define SP_ADVICE_LENGTH 512
 
-/* How to get more samples than SELECTION has. */
-void sp_advice_more(char out[SP_ADVICE_LENGTH], const sp_selection *selection);
+/* How to get more samples than SELECTION has. HAS_BUTTON: the user reads it in a page that has a
+ * button to show wall time. */
+void sp_advice_more(char out[SP_ADVICE_LENGTH], const sp_selection *selection, bool has_button);
 /* Why SPAN has no samples of the selected type, and what to do. */
 void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, uint32_t span);
 /* Why the spans that match have no samples of the selected type, and what to do. */
