@@ -135,7 +135,7 @@ class FlamePage(ToolTest):
     def test_time_in_a_queue_is_told_by_both_graphs(self):
         self.write("t.jsonl", json_lines(traces([span(CART_TRACE, CART, "GET /cart", 1500, 600)])))
         wall = [(("main", "poll"), CART_TRACE, CART, 60 * MS, "network", "socket"),
-                (("main", "poll"), REPORT_TRACE, REPORT, 400 * MS, "network", "socket")]
+                (("main", "poll"), REPORT_TRACE, REPORT, 4000 * MS, "network", "socket")]
         self.write("both.jsonl", json_lines(both_profiles([SAMPLES[3]], wall)))
         self.page_of("t.jsonl", "both.jsonl", "--span", CART)
         said = self.load(script=self.NOTE + """

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/compiler.h"
 #include "tool/model/hidden.h"
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
@@ -175,20 +176,29 @@ static double linked_ns(const sp_model *model, uint32_t type)
     return sum;
 }
 
-/* Time of threads whose span is not known, or of which there is no sample. */
+/* Samples of PROFILE whose span is not known, or that were dropped. */
+static double lost_samples(const sp_model_profile *profile)
+{
+    static const char *const keys[] = {"spanprof.samples.unknown", "spanprof.dropped.visits",
+                                       "spanprof.dropped.ring_full", "spanprof.dropped.memory",
+                                       "spanprof.dropped.small_stack"};
+    double sum = 0;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(keys); i++)
+        sum += (double)sp_model_profile_number(profile, keys[i]);
+    return sum;
+}
+
+/* Time of these samples, and CPU time for which there is no sample. */
 static double lost_ns(const sp_model *model, uint32_t type)
 {
+    uint32_t cpu = sp_model_cpu_type(model, true);
     double sum = 0;
     for (size_t i = 0; i < model->profile_count; i++) {
         const sp_model_profile *profile = &model->profiles[i];
-        double unknown = (double)sp_model_profile_number(profile, "spanprof.samples.unknown");
-        double period = (double)profile->message->period;
-        if (profile->type == sp_model_cpu_type(model, true))
-            sum += unknown * period;
+        if (profile->type == type || profile->type == cpu)
+            sum += lost_samples(profile) * (double)profile->message->period;
         if (profile->type == type)
-            sum += (unknown + (double)sp_model_profile_number(profile, "spanprof.dropped.visits")) *
-                       period +
-                   (double)sp_model_profile_number(profile, "spanprof.unattributed_ns");
+            sum += (double)sp_model_profile_number(profile, "spanprof.unattributed_ns");
     }
     return sum;
 }

@@ -365,12 +365,12 @@ class Queue(ToolTest):
     window begins at 0 and lasts 10 s."""
     SENTENCE = "about 880 ms of its 1.00 s no thread carried this span: it was in a queue, or its work ran elsewhere without the context"
 
-    def made(self, wall, spans=None, cpu=(), service="shop", **counts):
+    def made(self, wall, spans=None, cpu=(), service="shop", cpu_counts=None, **counts):
         """WALL: [(span, ms, class)]; a job of 1 s with a part."""
         spans = spans or [span(TRACE, JOB, "job", 1000, 1000), span(TRACE, PART, "part", 1900, 40, JOB)]
         samples = [(("main", "work"), TRACE, own, ms * MS, *([word] if word else [])) for own, ms, word in wall]
         d = Dictionary()
-        both = [profile(d, [(("main", "work"), TRACE, own, count) for own, count in cpu], 10 * MS, ("samples", "count", "cpu", "nanoseconds"), {}),
+        both = [profile(d, [(("main", "work"), TRACE, own, count) for own, count in cpu], 10 * MS, ("samples", "count", "cpu", "nanoseconds"), cpu_counts or {}),
                 profile(d, samples, 20 * MS, WALL, counts)]
         self.write("t.jsonl", json_lines(traces(spans)))
         self.write("p.jsonl", json_lines(request(d, *both, service=service)))
@@ -464,6 +464,9 @@ class Queue(ToolTest):
         for key in lost.values():
             self.assertEqual(self.queued(self.WORKED, **{key: 0})["job"], 880)
             self.assertEqual(self.queued(self.WORKED, **{key: 1})["job"], 0)
+        for key in ("samples.unknown", "dropped.ring_full", "dropped.memory", "dropped.small_stack"):
+            self.assertEqual(self.queued(self.WORKED, cpu_counts={"spanprof." + key: 1})["job"], 880)
+            self.assertEqual(self.queued(self.WORKED, cpu_counts={"spanprof." + key: 2})["job"], 0)
         self.assertEqual(self.queued(self.WORKED, **{"spanprof.unattributed_ns": 12 * MS})["job"], 880)
         self.assertEqual(self.queued(self.WORKED, **{"spanprof.unattributed_ns": 13 * MS})["job"], 0)
 
