@@ -273,7 +273,7 @@ static int write_list(const sp_model *model, uint32_t *list, size_t count,
     if (tree)
         sp_spans_tree(&out, model, list, shown, &terminal);
     else
-        sp_spans_table(&out, model, list, shown, &terminal);
+        sp_spans_table(&out, model, list, shown, compare == by_alloc, &terminal);
     sp_spans_more(&out, shown, count, "span", &terminal);
     return sp_output_write(&out, NULL);
 }

@@ -46,9 +46,10 @@ static inline size_t sp_spans_line(const sp_terminal *terminal, size_t at, size_
 }
 
 /* The forms append to OUT. LIST has COUNT numbers of spans in the order in which to show them. */
-/* In spans_table.c: a line for each span, in columns. */
+/* In spans_table.c: a line for each span, in columns. BY_ALLOC: they are sorted by allocated bytes,
+ * whose column then stays on a narrow terminal. */
 void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
-                    const sp_terminal *terminal);
+                    bool by_alloc, const sp_terminal *terminal);
 /* The spans of LIST as a tree: all those of one trace, or a span and all its descendants; parents
  * stand before children. */
 void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,

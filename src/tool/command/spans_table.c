@@ -119,15 +119,30 @@ static table_layout useful_columns(const sp_model *model, const uint32_t *list, 
                           .service = service_columns(model, list, count)};
 }
 
-static table_layout fit_columns(table_layout layout, const sp_terminal *terminal)
+/* The letters of wall time make room where lines are sorted by allocated bytes. */
+static void fit_alloc(table_layout *layout, unsigned *used, bool by_alloc,
+                      const sp_terminal *terminal)
+{
+    unsigned width = sp_spans_alloc_width(layout->alloc);
+    if (sp_spans_take_room(used, width, terminal))
+        return;
+    unsigned with_bar = sp_wall_columns_width(layout->wall);
+    if (by_alloc && layout->wall.bar) {
+        layout->wall.bar = false;
+        *used += width + sp_wall_columns_width(layout->wall) - with_bar;
+    } else {
+        layout->alloc = NULL;
+    }
+}
+
+static table_layout fit_columns(table_layout layout, bool by_alloc, const sp_terminal *terminal)
 {
     enum { DURATION = 10, VALUE = 10, SPAN_ID = 18, OWN = 10, STATUS = 8, SAMPLES = 9, TRACE = 34 };
     unsigned wall = sp_wall_columns_width(layout.wall);
     unsigned used = DURATION + (layout.value ? VALUE : 0) + SPAN_ID + wall +
                     (layout.service ? layout.service + 2 : 0);
     if (terminal->has_width) {
-        if (!sp_spans_take_room(&used, sp_spans_alloc_width(layout.alloc), terminal))
-            layout.alloc = NULL;
+        fit_alloc(&layout, &used, by_alloc, terminal);
         layout.status = layout.status && sp_spans_take_room(&used, STATUS, terminal);
         layout.own = layout.own && sp_spans_take_room(&used, OWN, terminal);
         layout.samples = layout.samples && sp_spans_take_room(&used, SAMPLES, terminal);
@@ -270,10 +285,10 @@ static void add_unmeasured(sp_buffer *out, const sp_model *model)
 }
 
 void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
-                    const sp_terminal *terminal)
+                    bool by_alloc, const sp_terminal *terminal)
 {
     table_layout useful = useful_columns(model, list, count);
-    table_layout layout = fit_columns(useful, terminal);
+    table_layout layout = fit_columns(useful, by_alloc, terminal);
     add_head(out, model, &layout, terminal);
     for (size_t i = 0; i < count; i++)
         add_line(out, model, &model->spans[list[i]], &layout, terminal);

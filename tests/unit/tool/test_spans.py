@@ -626,6 +626,16 @@ class Allocations(ToolTest):
                 self.assertTrue(all(len(line) <= columns for line in lines if ":" not in line), lines)
         self.assertIn("alloc", self.on_terminal("spans", "shop", columns=80)[0])
 
+    def test_a_narrow_terminal_keeps_the_column_by_which_lines_are_sorted(self):
+        self.write_files()
+        self.write("wall.jsonl", json_lines(wall_profiles()))
+        files = ("spans", "shop", "wall.jsonl")
+        self.assertEqual(self.on_terminal(*files, columns=80)[0].split(), "duration cpu wall went to span id name".split())
+        lines = self.on_terminal(*files, "--sort", "alloc", columns=80)
+        self.assertEqual(lines[0].split(), "duration cpu wall alloc span id name".split())
+        self.assertTrue(all(len(line) <= 80 for line in lines[:6]), lines)
+        self.assertNotIn("tenths of wall", "".join(lines))
+
     def test_of_spans_below_a_root_nothing_is_known_when_samples_link_to_roots(self):
         self.write_files(to_roots(ALLOCATED), to_roots(SAMPLES))
         found = {s["name"]: s["alloc_bytes"] for s in self.answer_json("spans", "shop", "--json")["spans"]}
