@@ -240,5 +240,5 @@ uint64_t sp_wall_error_ns(const sp_selection *selection)
         return 0;
     if (type->tells_where && selection->where_ns[SP_WHERE_CPU] <= waited)
         waited -= selection->where_ns[SP_WHERE_CPU];
-    return sp_model_visits_error_ns(type, waited);
+    return sp_model_visits_error_ns(sp_model_period_ns(type), waited);
 }

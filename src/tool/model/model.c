@@ -339,11 +339,10 @@ uint64_t sp_model_period_ns(const sp_model_type *type)
     return is_time && type->period > 1 ? (uint64_t)type->period : 0;
 }
 
-uint64_t sp_model_visits_error_ns(const sp_model_type *type, uint64_t waited_ns)
+uint64_t sp_model_visits_error_ns(uint64_t period_ns, uint64_t waited_ns)
 {
-    double period = (double)sp_model_period_ns(type);
-    double visits = period > 0 ? (double)waited_ns / period : 0;
-    return (uint64_t)(period * sqrt(visits > 1 ? visits : 1));
+    double visits = period_ns ? (double)waited_ns / (double)period_ns : 0;
+    return (uint64_t)((double)period_ns * sqrt(visits > 1 ? visits : 1));
 }
 
 uint32_t sp_model_time_type(const sp_model *model)

@@ -340,9 +340,9 @@ uint32_t sp_model_time_type(const sp_model *model);
 /* Nanoseconds that a sample of TYPE stands for. 0: not told, or the values are sums of what was
  * seen. */
 uint64_t sp_model_period_ns(const sp_model_type *type);
-/* The standard error of WAITED_NS, a sum over visits of the wall type TYPE: of N visits it is the
- * square root of N. A sum of none may have missed one. */
-uint64_t sp_model_visits_error_ns(const sp_model_type *type, uint64_t waited_ns);
+/* The standard error of WAITED_NS, a sum over visits that stand for PERIOD_NS each: of N visits it
+ * is the square root of N. A sum of none may have missed one. */
+uint64_t sp_model_visits_error_ns(uint64_t period_ns, uint64_t waited_ns);
 /* What a command works on that is not asked for spans: "cpu", else "wall", else the first with
  * samples. */
 uint32_t sp_model_main_type(const sp_model *model);

@@ -12,12 +12,14 @@
 
 #include "core/compiler.h"
 #include "tool/model/hidden.h"
+#include "tool/model/sum.h"
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
 
-/* A difference of more standard errors than this is no chance. With more than one in LOST_OF of the
- * linked time lost, a span's time may be among it. */
-enum { SURE_ERRORS = 3, LOST_OF = 10 };
+/* A difference of more standard errors than this is no chance. Where threads wait for cores, what
+ * seems to run and what seems to wait is uncertain by up to one in UNCERTAIN_OF. With more than one
+ * in LOST_OF of the linked time lost, a span's time may be among it. */
+enum { SURE_ERRORS = 3, UNCERTAIN_OF = 10, LOST_OF = 10 };
 
 /* "" and 0: not told. */
 typedef struct process {
@@ -33,8 +35,10 @@ typedef struct window {
 typedef struct search {
     const sp_model *model;
     const sp_model_type *type;
-    uint64_t tick_ns;
-    window *windows; /* of all processes, by begin */
+    uint64_t tick_ns, visit_ns; /* that a sample of CPU time, and a visit, may stand for */
+    sp_intern traces;           /* with samples of spans that the files do not have */
+    uint64_t *missing_ns;       /* by trace: of these samples */
+    window *windows;            /* of all processes, by begin */
     size_t count;
     window *own; /* of `process`, without overlaps */
     size_t own_count;
@@ -149,22 +153,78 @@ static uint64_t sampled_ns(search *search, const sp_model_span *span)
 }
 
 /* The standard error of the span's wall time: of its visits, and of its ticks of CPU time. */
-static double error_of(const search *search, const sp_model_span *span)
+static double error_of(const search *search, uint64_t cpu_ns, uint64_t waited_ns)
 {
-    uint64_t cpu_ns = search->type->tells_where ? span->wall_ns[SP_WHERE_CPU] : 0;
-    double visits =
-        (double)sp_model_visits_error_ns(search->type, sp_where_sum(span->wall_ns) - cpu_ns);
+    double visits = (double)sp_model_visits_error_ns(search->visit_ns, waited_ns);
     return sqrt(visits * visits + (double)search->tick_ns * (double)cpu_ns);
+}
+
+/* What the samples in SPAN's trace may have of it that its own sum has not: they are of descendants
+ * that the files do not have. */
+static uint64_t missing_of(const search *search, const sp_model_span *span)
+{
+    uint32_t trace = sp_intern_find(&search->traces, span->id.trace_id, sizeof span->id.trace_id);
+    return trace == SP_INTERN_FAILED ? 0 : search->missing_ns[trace];
+}
+
+/* The most that threads may have worked and waited for SPAN. */
+static double most_of(const search *search, const sp_model_span *span)
+{
+    uint64_t wall = sp_where_sum(span->wall_ns), cpu = span->wall_ns[SP_WHERE_CPU];
+    uint64_t uncertain = cpu + span->wall_ns[SP_WHERE_RUNNABLE];
+    double error = error_of(search, search->type->tells_where ? cpu : 0,
+                            search->type->tells_where ? wall - cpu : wall);
+    return (double)wall + (double)missing_of(search, span) + SURE_ERRORS * error +
+           (double)uncertain / UNCERTAIN_OF;
 }
 
 static uint64_t queued_ns(search *search, const sp_model_span *span)
 {
-    uint64_t wall = sp_where_sum(span->wall_ns);
-    double least = (double)wall + SURE_ERRORS * error_of(search, span);
-    if (sp_hides_total(search->type, span) || (double)(span->end_ns - span->start_ns) <= least)
+    double most = most_of(search, span);
+    if (sp_hides_total(search->type, span) || (double)(span->end_ns - span->start_ns) <= most)
         return 0;
     uint64_t sampled = sampled_ns(search, span);
-    return (double)sampled > least ? sampled - wall : 0;
+    return (double)sampled > most ? sampled - sp_where_sum(span->wall_ns) : 0;
+}
+
+/* Count a sample of a span that the files do not have for its trace. */
+static bool add_missing(search *search, const sp_model_sample *sample)
+{
+    const sp_model_link *link = sp_intern_key(&search->model->links, sample->link);
+    uint32_t trace = sp_intern_put(&search->traces, link->trace_id, sizeof link->trace_id, NULL);
+    if (trace == SP_INTERN_FAILED)
+        return false;
+    sp_sum_add(&search->missing_ns[trace], sample->value);
+    return true;
+}
+
+static bool find_missing(search *search, uint32_t type)
+{
+    const sp_model *model = search->model;
+    search->missing_ns = calloc(model->links.count + (size_t)1, sizeof *search->missing_ns);
+    bool done = search->missing_ns != NULL;
+    for (uint32_t i = 0; done && i < model->sample_index.count; i++) {
+        const sp_model_sample *sample = &model->samples[i];
+        if (sample->type == type && sample->link &&
+            sp_model_link_span(model, sample->link) == SP_MODEL_NONE)
+            done = add_missing(search, sample);
+    }
+    return done;
+}
+
+/* What a visit stood for on average: more than a period when there were too many threads to visit
+ * each in each round, or rounds came late. */
+static uint64_t find_visit_ns(const sp_model *model, uint32_t type)
+{
+    uint64_t visits = 0, waited = 0, period = sp_model_period_ns(&model->types[type]);
+    for (size_t i = 0; i < model->profile_count; i++)
+        if (model->profiles[i].type == type)
+            sp_sum_add(&visits,
+                       sp_model_profile_number(&model->profiles[i], "spanprof.wall.visits"));
+    for (uint32_t i = 0; i < model->sample_index.count; i++)
+        if (model->samples[i].type == type && model->samples[i].where != SP_WHERE_CPU)
+            sp_sum_add(&waited, model->samples[i].value);
+    return visits && waited / visits > period ? waited / visits : period;
 }
 
 static double linked_ns(const sp_model *model, uint32_t type)
@@ -188,7 +248,8 @@ static double lost_samples(const sp_model_profile *profile)
     return sum;
 }
 
-/* Time of these samples, and CPU time for which there is no sample. */
+/* Time of these samples, CPU time for which there is no sample, and time that the host of a virtual
+ * machine took: it is added to all samples, and may be that of one span. */
 static double lost_ns(const sp_model *model, uint32_t type)
 {
     uint32_t cpu = sp_model_cpu_type(model, true);
@@ -198,7 +259,8 @@ static double lost_ns(const sp_model *model, uint32_t type)
         if (profile->type == type || profile->type == cpu)
             sum += lost_samples(profile) * (double)profile->message->period;
         if (profile->type == type)
-            sum += (double)sp_model_profile_number(profile, "spanprof.unattributed_ns");
+            sum += (double)sp_model_profile_number(profile, "spanprof.unattributed_ns") +
+                   (double)sp_model_profile_number(profile, "spanprof.steal_ns");
     }
     return sum;
 }
@@ -218,9 +280,12 @@ int sp_model_find_queued(sp_model *model)
         return SP_TOOL_DONE;
     search search = {.model = model, .type = &model->types[type]};
     search.tick_ns = sp_model_tick_ns(cpu == SP_MODEL_NONE ? NULL : &model->types[cpu]);
-    bool done = collect_windows(&search, type);
+    search.visit_ns = find_visit_ns(model, type);
+    bool done = collect_windows(&search, type) && find_missing(&search, type);
     for (uint32_t i = 0; done && i < model->span_index.count; i++)
         model->spans[i].queued_ns = queued_ns(&search, &model->spans[i]);
+    sp_intern_deinit(&search.traces);
+    free(search.missing_ns);
     free(search.windows);
     free(search.own);
     return done ? SP_TOOL_DONE : sp_tool_no_memory();

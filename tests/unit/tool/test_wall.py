@@ -426,11 +426,28 @@ class Queue(ToolTest):
             self.assertEqual(self.queued(wall, job(least + 2))["job"], least + 2 - 20 * visits)
 
     def test_ticks_of_cpu_time_are_chance_too(self):
-        """Nine ticks of 10 ms may be 90 ms off, and no visit 60 ms: together 108 ms."""
+        """Nine ticks of 10 ms may be 90 ms off, and no visit 60 ms: together 108 ms. And a tenth of CPU time is uncertain."""
         job = lambda ms: [span(TRACE, JOB, "job", 1000, ms), span(TRACE, ELSE, "else", 1000, 20)]
         wall = [(JOB, 90, ""), (ELSE, 20, "network")]
-        self.assertEqual(self.queued(wall, job(198))["job"], 0)
-        self.assertEqual(self.queued(wall, job(199))["job"], 109)
+        self.assertEqual(self.queued(wall, job(207))["job"], 0)
+        self.assertEqual(self.queued(wall, job(208))["job"], 118)
+
+    def test_a_tenth_of_the_wait_for_a_core_is_uncertain(self):
+        """Nine visits may be 180 ms off."""
+        for word, most in (("network", 360), ("runnable", 378)):
+            self.assertEqual(self.queued([(JOB, 180, word)], [span(TRACE, JOB, "job", 1000, most)]), {"job": 0})
+            self.assertEqual(self.queued([(JOB, 180, word)], [span(TRACE, JOB, "job", 1000, most + 2)]), {"job": most - 178})
+
+    def test_visits_that_stand_for_several_periods_are_less_certain(self):
+        """36 visits of 20 ms may be 360 ms off; nine of 80 ms 720 ms."""
+        wall, job = [(JOB, 720, "network")], [span(TRACE, JOB, "job", 1000, 1100)]
+        self.assertEqual(self.queued(wall, job, **{"spanprof.wall.visits": 36}), {"job": 380})
+        self.assertEqual(self.queued(wall, job, **{"spanprof.wall.visits": 9}), {"job": 0})
+
+    def test_samples_of_spans_that_are_missing_may_be_of_descendants(self):
+        """A span that was dropped, or never ended."""
+        self.assertEqual(self.queued([*self.WORKED, (ELSE, 500, "network")])["job"], 880)
+        self.assertEqual(self.queued([*self.WORKED, (ELSE, 800, "network")])["job"], 0)
 
     def test_threads_that_work_at_once_make_no_queue(self):
         parts = [span(TRACE, f"{i:016x}", f"part {i}", 1000, 900, JOB) for i in range(1, 4)]
@@ -467,8 +484,9 @@ class Queue(ToolTest):
         for key in ("samples.unknown", "dropped.ring_full", "dropped.memory", "dropped.small_stack"):
             self.assertEqual(self.queued(self.WORKED, cpu_counts={"spanprof." + key: 1})["job"], 880)
             self.assertEqual(self.queued(self.WORKED, cpu_counts={"spanprof." + key: 2})["job"], 0)
-        self.assertEqual(self.queued(self.WORKED, **{"spanprof.unattributed_ns": 12 * MS})["job"], 880)
-        self.assertEqual(self.queued(self.WORKED, **{"spanprof.unattributed_ns": 13 * MS})["job"], 0)
+        for key in ("unattributed_ns", "steal_ns"):
+            self.assertEqual(self.queued(self.WORKED, **{"spanprof." + key: 12 * MS})["job"], 880)
+            self.assertEqual(self.queued(self.WORKED, **{"spanprof." + key: 13 * MS})["job"], 0)
 
     def test_links_to_roots_tell_it_of_roots_only(self):
         self.assertEqual(self.queued([(JOB, 100, "network")]), {"job": 900, "part": None})
