@@ -77,6 +77,13 @@ static int compare_windows(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* A length that is too large ends at the end of time. */
+static uint64_t end_of(const Sp__Profiles__Profile *profile)
+{
+    uint64_t end = profile->time_unix_nano + profile->duration_nano;
+    return end < profile->time_unix_nano ? UINT64_MAX : end;
+}
+
 static bool collect_windows(search *search, uint32_t type)
 {
     const sp_model *model = search->model;
@@ -86,11 +93,10 @@ static bool collect_windows(search *search, uint32_t type)
         return false;
     for (size_t i = 0; i < model->profile_count; i++) {
         const sp_model_profile *profile = &model->profiles[i];
-        uint64_t begin = profile->message->time_unix_nano;
         if (profile->type == type)
             search->windows[search->count++] =
-                (window){process_of(profile->resource, profile->dictionary), begin,
-                         begin + profile->message->duration_nano};
+                (window){process_of(profile->resource, profile->dictionary),
+                         profile->message->time_unix_nano, end_of(profile->message)};
     }
     if (search->count)
         qsort(search->windows, search->count, sizeof *search->windows, compare_windows);

@@ -460,6 +460,14 @@ class Queue(ToolTest):
         self.assertEqual(self.queued(wall, [span(TRACE, JOB, "job", 11000, 1000)]), {"job": 0})
         self.assertEqual(self.queued(self.WORKED, service="another")["job"], 0)
 
+    def test_window_without_end_is_as_long_as_time(self):
+        files = self.made(self.WORKED)
+        made = json.loads((self.folder / "p.jsonl").read_text())
+        for each in made["resourceProfiles"][0]["scopeProfiles"][0]["profiles"]:
+            each["durationNano"] = str(2**64 - 1)
+        self.write("p.jsonl", json_lines(made))
+        self.assertEqual(self.answer_json("spans", *files, "--json")["spans"][0]["queued_ns"], 880 * MS)
+
     def test_windows_that_follow_each_other_are_one_time(self):
         d, job = Dictionary(), span(TRACE, JOB, "job", 9000, 12000)
         made = lambda start_s: profile(d, [(("main",), TRACE, JOB, 500 * MS, "network")], 20 * MS, WALL, {}, start_s=start_s)
