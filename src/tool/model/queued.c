@@ -271,10 +271,21 @@ static double lost_ns(const sp_model *model, uint32_t type)
     return sum;
 }
 
+/* Wall time that was sampled from outside has nothing of the time in which a thread waited for a
+ * core. */
+static bool is_from_outside(const sp_model *model, uint32_t type)
+{
+    for (size_t i = 0; i < model->profile_count; i++)
+        if (model->profiles[i].type == type && sp_model_is_from_outside(&model->profiles[i]))
+            return true;
+    return false;
+}
+
 static bool can_tell(const sp_model *model, uint32_t type)
 {
     if (type == SP_MODEL_NONE || model->types[type].is_unlinked ||
-        sp_model_period_ns(&model->types[type]) == 0 || sp_model_is_of_two_runs(model))
+        sp_model_period_ns(&model->types[type]) == 0 || sp_model_is_of_two_runs(model) ||
+        is_from_outside(model, type))
         return false;
     return lost_ns(model, type) <= linked_ns(model, type) / LOST_OF;
 }

@@ -496,6 +496,9 @@ class Queue(ToolTest):
             self.assertEqual(self.queued(self.WORKED, **{"spanprof." + key: 12 * MS})["job"], 880)
             self.assertEqual(self.queued(self.WORKED, **{"spanprof." + key: 13 * MS})["job"], 0)
 
+    def test_wall_time_from_outside_has_no_waits_for_a_core(self):
+        self.assertEqual(self.queued(self.WORKED, **{"spanprof.from_outside": 1})["job"], 0)
+
     def test_links_to_roots_tell_it_of_roots_only(self):
         self.assertEqual(self.queued([(JOB, 100, "network")]), {"job": 900, "part": None})
 
