@@ -121,8 +121,8 @@ bool sp_wall_columns_hide(sp_wall_columns columns, const sp_model_span *span);
 void sp_wall_columns_cells(sp_buffer *out, sp_wall_columns columns, const sp_model_span *span,
                            const sp_terminal *terminal);
 /* Below the COUNT spans of LIST: what the letters of their bars mean. */
-void sp_wall_columns_key(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
-                         const sp_terminal *terminal);
+void sp_wall_columns_key(sp_buffer *out, sp_wall_columns columns, const sp_model *model,
+                         const uint32_t *list, size_t count, const sp_terminal *terminal);
 
 /* In spans_alloc.c: bytes that a span and its descendants allocated. The type that has them; NULL:
  * the files have no samples of allocations. */

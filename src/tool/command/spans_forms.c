@@ -370,7 +370,7 @@ void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, 
     sp_spans_unseen_key(out, model);
     sp_spans_overrun_key(out, model, list, count);
     sp_waterfall_key(out, &writer.waterfall, terminal);
-    sp_wall_columns_key(out, model, list, count, terminal);
+    sp_wall_columns_key(out, writer.wall, model, list, count, terminal);
 }
 
 /* ---- json ---- */

@@ -299,5 +299,5 @@ void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list,
     if (!useful.is_measured)
         add_unmeasured(out, model);
     sp_spans_overrun_key(out, model, list, count);
-    sp_wall_columns_key(out, model, list, count, terminal);
+    sp_wall_columns_key(out, layout.wall, model, list, count, terminal);
 }

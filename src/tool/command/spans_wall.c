@@ -111,10 +111,10 @@ static void add_name(sp_buffer *out, int where, const char *name, const sp_termi
     sp_buffer_add_string(out, name + 1);
 }
 
-void sp_wall_columns_key(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
-                         const sp_terminal *terminal)
+void sp_wall_columns_key(sp_buffer *out, sp_wall_columns columns, const sp_model *model,
+                         const uint32_t *list, size_t count, const sp_terminal *terminal)
 {
-    if (!sp_wall_columns_find(model).bar)
+    if (!columns.bar)
         return;
     sp_buffer_add_string(out, "tenths of wall:");
     for (int i = 0; i < SP_WHERE_COUNT; i++) {
