@@ -19,7 +19,7 @@ static bool is_cpu(const sp_selection *selection)
     return strcmp(name, "cpu") == 0 || strcmp(name, "cpu_innermost") == 0;
 }
 
-/* Whether its samples are of blocks that were allocated: bytes or objects. */
+/* Whether the samples of the selected type are allocated blocks, counted as bytes or as objects. */
 static bool is_of_blocks(const sp_selection *selection)
 {
     static const char *const names[] = {"alloc_space", "alloc_objects", "inuse_space",
@@ -31,7 +31,8 @@ static bool is_of_blocks(const sp_selection *selection)
     return false;
 }
 
-/* The variable that makes samples of this type more frequent, and how, or NULL. */
+/* The setting that makes samples of the selected type more frequent, such as "a higher
+ * SPANPROF_WALL_HZ"; NULL: there is none. */
 static const char *rate_of(const sp_selection *selection)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
@@ -62,7 +63,7 @@ static uint32_t count_of_name(const sp_model *model, const char *name)
     return count;
 }
 
-/* How the user can see where it waited. */
+/* How the user can see where the span waited. */
 static const char *where_it_waited(const sp_model *model, bool has_button)
 {
     if (has_button)
@@ -97,7 +98,7 @@ void sp_advice_more(char out[SP_ADVICE_LENGTH], const sp_selection *selection, b
         add_rate(out, SP_ADVICE_LENGTH, selection);
 }
 
-/* All spans of the name, where there are more. */
+/* Write the advice to take all spans with the name of SPAN; "" when no other span has this name. */
 static void add_same(char *out, size_t size, const sp_model *model, const sp_model_span *span)
 {
     uint32_t same = count_of_name(model, span->name);
@@ -106,7 +107,7 @@ static void add_same(char *out, size_t size, const sp_model *model, const sp_mod
         snprintf(out, size, "take all %u spans of its name with --name, ", same);
 }
 
-/* Samples of the selected type that are under no span, of all. */
+/* Count the samples of the selected type: *ALL, and *UNLINKED, which belong to no span. */
 static void count_unlinked(const sp_selection *selection, uint64_t *unlinked, uint64_t *all)
 {
     const sp_model *model = selection->model;
@@ -120,7 +121,8 @@ static void count_unlinked(const sp_selection *selection, uint64_t *unlinked, ui
     }
 }
 
-/* A span that was long enough for a sample: it waited, unless its work was under no span. */
+/* Say why a span has no sample of CPU time although it was long enough for one: it waited, or its
+ * work was under no span. */
 static void say_waited(char *out, size_t size, const sp_selection *selection)
 {
     uint64_t unlinked, all;
@@ -136,7 +138,7 @@ static void say_waited(char *out, size_t size, const sp_selection *selection)
                  unlinked == 1 ? "is" : "are");
 }
 
-/* Whether it has samples of wall time, be they off a core or on one. */
+/* Whether the selection has samples if those on a core count, too. */
 static bool was_visited(const sp_selection *selection)
 {
     const sp_model *model = selection->model;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What to do next where an answer is poor, or there is none. */
+/* Advice to the user when an answer has few samples, or none. */
 #ifndef SP_TOOL_MODEL_ADVICE_H
 #define SP_TOOL_MODEL_ADVICE_H
 
@@ -7,14 +7,14 @@
 
 #define SP_ADVICE_LENGTH 512
 
-/* How to get more samples than SELECTION has. HAS_BUTTON: the user reads it in a page that has a
- * button to show wall time. */
+/* How to get more samples than SELECTION has. HAS_BUTTON: the user reads the advice in a page that
+ * has a button to show wall time. */
 void sp_advice_more(char out[SP_ADVICE_LENGTH], const sp_selection *selection, bool has_button);
 /* Why SPAN has no samples of the selected type, and what to do. */
 void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, uint32_t span);
 /* Why the spans that match have no samples of the selected type, and what to do. */
 void sp_advice_none_of_several(char out[SP_ADVICE_LENGTH], const sp_selection *selection);
-/* How to record a type that is called WORD, as the rest of a sentence; "" when nothing is known. */
+/* How to record a type that is called WORD, as the rest of a sentence; "" when WORD is unknown. */
 void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word);
 
 /* Why files have no spans, and what to do, as the rest of a sentence. */
@@ -23,8 +23,8 @@ void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word);
     "spanprof_span_end; a span is written up to 5 s after its end: wait for that, and end the "    \
     "program by exit or spanprof_stop, not by a signal that kills it"
 
-/* How far the selected wall time may be off because threads that wait are only visited now and
- * then; 0: of another type, or it is not known. */
+/* How far the selected wall time may be wrong, because a waiting thread is visited only once per
+ * period. 0: the selected type is not wall time, or its period is unknown. */
 uint64_t sp_wall_error_ns(const sp_selection *selection);
 
 #endif

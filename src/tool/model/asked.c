@@ -12,15 +12,16 @@
 
 /* ---- ids ---- */
 
-/* The first digits of an id, as a person types them. */
+/* The user may give only the first digits of an id: at least SHORT_LEAST. A message about ambiguous
+ * digits lists at most CANDIDATES_MOST ids. */
 enum { SHORT_LEAST = 4, CANDIDATES_MOST = 8 };
 
-/* Different ids that begin with some digits. */
+/* The different ids that begin with `digits`. `count` may be larger than CANDIDATES_MOST. */
 typedef struct candidates {
     const char *digits;
-    size_t count, bytes; /* of an id: 8 of a span, 16 of a trace */
+    size_t count, bytes; /* bytes: the length of an id, 8 for a span, 16 for a trace */
     const uint8_t *items[CANDIDATES_MOST];
-    const char *names[CANDIDATES_MOST]; /* of a span that has it; NULL: the files have none */
+    const char *names[CANDIDATES_MOST]; /* of a span with this id; NULL: the files have none */
 } candidates;
 
 static void take_candidate(candidates *list, const sp_model_link *id, const char *name)
@@ -55,7 +56,7 @@ static int refuse_ambiguous(const candidates *list, const char *what, const char
                       ids, list->count > shown ? ", …" : "");
 }
 
-/* The only id of MODEL that begins with DIGITS. */
+/* Find the only id of MODEL that begins with DIGITS, and copy it to OUT. */
 static int find_short(const char *what, const char *text, const char *digits, uint8_t *out,
                       size_t bytes, const sp_model *model)
 {
@@ -84,7 +85,8 @@ static bool is_short(const char *digits, size_t bytes)
            strspn(digits, "0123456789abcdefABCDEF") == length;
 }
 
-/* TEXT as an id of COUNT bytes, also with 0x before it, as some tracers print theirs. */
+/* Parse TEXT, an id of COUNT bytes or the first digits of one. "0x" may precede the digits, because
+ * some tracers print ids this way. */
 static int parse_id(const char *what, const char *text, uint8_t *out, size_t count,
                     const sp_model *model)
 {
@@ -128,7 +130,7 @@ bool sp_asked_takes_trace(const sp_asked *asked, const uint8_t trace_id[16])
     return asked->trace_count == 0;
 }
 
-/* ---- their spans ---- */
+/* ---- the spans that have the ids ---- */
 
 #define SPAN_TEXT_LENGTH 17
 static const char *span_text(char out[SPAN_TEXT_LENGTH], const sp_asked_span *span)
@@ -137,7 +139,8 @@ static const char *span_text(char out[SPAN_TEXT_LENGTH], const sp_asked_span *sp
     return out;
 }
 
-/* An id may be in two traces, by chance; then the trace has to be named. */
+/* Find the span that has the id. By chance, spans of two traces may have the same id; then the user
+ * has to name the trace. */
 static int find_span(const sp_asked *asked, sp_asked_span *of, const sp_model *model)
 {
     char text[SPAN_TEXT_LENGTH];
@@ -154,7 +157,8 @@ static int find_span(const sp_asked *asked, sp_asked_span *of, const sp_model *m
     return SP_TOOL_DONE;
 }
 
-/* The same of a span that the files do not have: only the links of its samples name its trace. */
+/* Check that only one trace has the id of OF, a span that the files do not have. Only the links of
+ * its samples name its trace. */
 static int find_trace(const sp_asked *asked, const sp_asked_span *of, const sp_model *model)
 {
     const sp_model_link *first = NULL;
@@ -212,14 +216,14 @@ uint32_t sp_asked_mark_descendants(const sp_model *model, bool *marked)
     return count;
 }
 
-/* ---- none of them ---- */
+/* ---- the answer when no id is found ---- */
 
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
     return b && (!a || b < a) ? b : a;
 }
 
-/* When the recording begins; 0: not told. */
+/* When the recording begins; 0: unknown. */
 static uint64_t first_ns(const sp_model *model)
 {
     uint64_t first = 0;
@@ -230,7 +234,7 @@ static uint64_t first_ns(const sp_model *model)
     return first;
 }
 
-/* " at 2023-11-14 22:13:21 UTC": in the time zone of the person who asks. "": not told. */
+/* " at 2023-11-14 22:13:21 UTC", in the time zone of the user. "": unknown. */
 static const char *begin_text(char *out, size_t size, uint64_t ns)
 {
     time_t seconds = (time_t)(ns / 1000000000);
@@ -241,7 +245,7 @@ static const char *begin_text(char *out, size_t size, uint64_t ns)
     return out;
 }
 
-/* "this file", "any of these 2 files". */
+/* "this file" or "any of these 2 files". */
 static const char *files_text(char *out, size_t size, const sp_model *model)
 {
     size_t count = 0;
@@ -254,7 +258,7 @@ static const char *files_text(char *out, size_t size, const sp_model *model)
     return out;
 }
 
-/* What was not found: "span … is not", "none of these 3 traces is". */
+/* What was not found, such as "span … is not" or "none of these 3 traces is". */
 static const char *what_text(char *out, size_t size, const sp_asked *asked)
 {
     bool is_span = asked->span_count > 0;

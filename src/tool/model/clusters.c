@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* Links to spans that the files do not have are requests of their own. */
+/* The request that SAMPLE belongs to: the local root of its span. A link to a span that the files
+ * do not have counts as a request of its own. */
 static uint32_t cluster_of(const sp_model *model, const sp_model_sample *sample)
 {
     if (sample->link == 0)

@@ -9,15 +9,15 @@
 #include "tool/model/statistics.h"
 #include "tool/text/messages.h"
 
-/* Fewer events on both sides together cannot show a change: half of the functions with so few
- * events have all of them on one side by chance. */
+/* Fewer events on both sides together cannot show a change: if both sides are equal, five events
+ * are all on one side by chance in 1 of 16 cases. */
 enum { EVENTS_LEAST = 6 };
 
 static const double level = 0.95;
 
 /* ---- rates ---- */
 
-/* What a side divides by. */
+/* What the values of a side are divided by. */
 static double exposure_of(const sp_functions *side, sp_compare_by by)
 {
     return by == SP_BY_SAMPLES ? side->all.value
@@ -25,16 +25,16 @@ static double exposure_of(const sp_functions *side, sp_compare_by by)
                                : side->seconds;
 }
 
-/* What one event weighs, on average. */
+/* The value of one event, on average; large events count more. */
 static double event_of(const sp_functions *side)
 {
     return side->all.value > 0 ? side->event_squares / side->all.value : 0;
 }
 
-/* A factor for a variance that is estimated from few clusters: such a variance is uncertain itself,
- * and more often too small than too large. The factor is about what Student's distribution gives at
- * the small probabilities that many questions need. A few large clusters among many small ones
- * count as few. */
+/* A factor for a variance that is estimated from few clusters. Such a variance is uncertain itself,
+ * and it is too small more often than too large. The factor is about what Student's distribution
+ * gives at the small probabilities that many questions need. A few large clusters among many small
+ * ones count as few. */
 static double for_few_clusters(const sp_functions *side, const sp_function_sum *sum)
 {
     double of_function = sum->squares / (sum->value * sum->value);
@@ -42,7 +42,7 @@ static double for_few_clusters(const sp_functions *side, const sp_function_sum *
     return 1 + 5 * fmax(of_function, of_all);
 }
 
-/* Of a share: by the ratio of two sums over clusters. */
+/* The variance of a share, as the ratio of two sums over clusters. */
 static double variance_of_share(const sp_functions *side, const sp_function_sum *sum)
 {
     double whole = side->all.value, share = sum->value / whole;
@@ -51,7 +51,7 @@ static double variance_of_share(const sp_functions *side, const sp_function_sum 
     return fmax(clustered * for_few_clusters(side, sum), by_events) / (whole * whole);
 }
 
-/* Of what one request takes, or of a second's. */
+/* The variance of the value per request, or per second. */
 static double variance_of_rate(const sp_functions *side, const sp_function_sum *sum,
                                sp_compare_by by)
 {
@@ -61,14 +61,14 @@ static double variance_of_rate(const sp_functions *side, const sp_function_sum *
     return fmax(squares * for_few_clusters(side, sum), sum->value * event_of(side)) / (n * n);
 }
 
-/* The exposure of SIDE, in events, if these came alone. */
+/* The exposure of SIDE in events, if all events were independent. */
 static double plain_exposure(const sp_functions *side, sp_compare_by by)
 {
     return exposure_of(side, by) / event_of(side);
 }
 
 /* The share of independent information in the events of SIDE, from 0 to 1. It is 1 when the events
- * come alone, and less when they come in clusters. */
+ * are independent, and less when they come in clusters. */
 static double sureness_of(const sp_functions *side, const sp_function_sum *sum, sp_compare_by by)
 {
     double rate = sum->value / exposure_of(side, by), exposure;
@@ -81,7 +81,7 @@ static double sureness_of(const sp_functions *side, const sp_function_sum *sum, 
     return fmin(1, exposure / plain_exposure(side, by));
 }
 
-/* SUM as the number of independent events that would be equally sure. */
+/* SUM as a rate of independent events: as many as give the same certainty. */
 static sp_rate rate_of(const sp_functions *side, const sp_function_sum *sum, sp_compare_by by,
                        double sureness)
 {
@@ -98,7 +98,8 @@ static double events_of(const sp_functions *side, const sp_function_sum *sum)
     return sum->value / event_of(side);
 }
 
-/* Of what SIDE has of SUM, in hundredths of WHOLE. False when it has too few events to tell. */
+/* The interval of the rate of SUM in SIDE, in hundredths of WHOLE. False when SUM has too few
+ * samples. */
 static bool interval_of(const sp_functions *side, const sp_function_sum *sum, sp_compare_by by,
                         double whole, double *low, double *high)
 {
@@ -131,14 +132,15 @@ typedef struct sp_question {
     sp_change *change;
 } sp_question;
 
-/* Whether there are enough independent events for an interval. A few requests that differ much
- * count as fewer events than their samples. */
+/* Whether there are enough independent events for an interval. The samples of a few requests that
+ * differ much count as fewer events. */
 static bool tells_interval(const sp_question *asked)
 {
     return asked->a.events + asked->b.events >= EVENTS_LEAST;
 }
 
-/* No change takes away more than the whole of A, and a share does not grow by more than all. */
+/* Limit a change to what is possible: no change takes away more than the whole of A, and no share
+ * grows by more than the whole. */
 static double possible(double hundredths, sp_compare_by by)
 {
     return fmax(-100, by == SP_BY_SAMPLES ? fmin(100, hundredths) : hundredths);
@@ -186,16 +188,16 @@ bool sp_ask(sp_questions *list, const sp_comparison *comparison, sp_change *chan
         return true;
     if (!SP_REACH(list->items, list->count, list->capacity, 256))
         return false;
-    /* Both sides get the smaller of the two values. Equal programs have equal clusters, but a side
-     * that has few of them by chance does not show it. */
+    /* Both sides get the smaller of the two values. Two equal programs have equal clusters, but the
+     * samples of one side may show few of them by chance. */
     double sureness = fmin(sureness_of(a, in_a, by), sureness_of(b, in_b, by));
     list->items[list->count++] =
         (sp_question){rate_of(a, in_a, by, sureness), rate_of(b, in_b, by, sureness), change};
     return true;
 }
 
-/* P is adjusted for all questions at once. A change that is no move, and has too few events, has no
- * interval. */
+/* P is adjusted for all questions at once. A change that is not significant, and has too few
+ * independent events, gets no interval. */
 static void end_question(sp_question *asked, double p)
 {
     sp_change *change = asked->change;
@@ -206,7 +208,8 @@ static void end_question(sp_question *asked, double p)
     change->high = change->sure_high = INFINITY;
 }
 
-/* All questions are answered at once: a sure change has to hold for all of them together. */
+/* All questions are answered at once, because a sure change has to hold for all of them
+ * together. */
 bool sp_answer_all(sp_questions *list, const sp_comparison *comparison)
 {
     double *p = malloc((list->count + 1) * sizeof *p);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many samples of allocations were taken. Files do not say: each of their samples is a sum of
- * bytes, and one of objects, over all blocks of a stack and a span. But a block of S bytes is
- * sampled with the probability p = 1 - exp(-S / R), where R is the period, and then stands for S /
- * p bytes and 1 / p objects. So bytes / objects is the size S, and objects * p is how many blocks
- * were sampled: exactly where they have one size, and otherwise a little too many. */
+/* Computes how many samples of allocations were taken. The files do not contain this number: each
+ * of their samples is a sum of bytes, or of objects, over all blocks of a stack and a span. But a
+ * block of S bytes is sampled with the probability p = 1 - exp(-S / R), where R is the period. A
+ * sampled block then stands for S / p bytes and 1 / p objects. So bytes / objects is the size S,
+ * and objects * p is the number of sampled blocks. The result is exact when all blocks have one
+ * size, and otherwise a little too large. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,8 +14,7 @@
 #include "tool/model/sum.h"
 #include "tool/text/messages.h"
 
-/* What two samples that count the same blocks have in common: all of a sample's key but its type.
- */
+/* The part of the key that is equal in two samples that count the same blocks: all but the type. */
 static const void *key_of(const sp_model_sample *sample)
 {
     return &sample->stack;
@@ -22,7 +22,8 @@ static const void *key_of(const sp_model_sample *sample)
 
 enum { KEY_LENGTH = offsetof(sp_model_sample, value) - offsetof(sp_model_sample, stack) };
 
-/* SPACE and OBJECTS are types; NUMBERS has the number of the sample of OBJECTS by key. */
+/* Two types that count the same blocks: `space` in bytes, `objects` in objects. `numbers` has, by
+ * number of a key, the number of the sample of type `objects`. */
 typedef struct pair {
     uint32_t space, objects;
     sp_intern keys;
@@ -43,7 +44,7 @@ static bool index_objects(pair *pair, const sp_model *model)
     return pair->numbers != NULL;
 }
 
-/* At least LEAST, which is how many samples the files have. */
+/* The number of sampled blocks. It is at least LEAST, the number of samples in the files. */
 static uint64_t count_blocks(uint64_t bytes, uint64_t objects, double period, uint64_t least)
 {
     double size = (double)bytes / (double)objects;
@@ -76,7 +77,7 @@ static void sum_samples(sp_model *model, uint32_t type)
             sp_sum_add(&model->types[type].samples, model->samples[i].count);
 }
 
-/* Whether TYPE is told as bytes, of which one in a period was sampled. */
+/* Whether TYPE is in bytes and was sampled once per period of bytes. */
 static bool is_sampled_space(const sp_model_type *type)
 {
     return strcmp(type->unit, "bytes") == 0 && strcmp(type->period_unit, "bytes") == 0 &&

@@ -7,16 +7,16 @@
 /* The values of one function in the cluster that is being added up. */
 typedef struct in_cluster {
     double total, self;
-    uint32_t last_stack; /* the sample it was last seen in, plus one: once a stack */
+    uint32_t last_stack; /* the last sample that has the function, plus 1: a stack counts once */
     bool is_listed;
 } in_cluster;
 
 typedef struct summing {
     sp_functions *functions;
     in_cluster *values; /* by string number */
-    uint32_t *listed;   /* string numbers that the cluster has */
+    uint32_t *listed;   /* string numbers of the cluster's functions */
     uint32_t listed_count;
-    double whole; /* the cluster's value */
+    double whole; /* the value of the cluster */
 } summing;
 
 /* ---- sums ---- */
@@ -28,7 +28,7 @@ void sp_function_sum_add(sp_function_sum *sum, double value, double whole, doubl
     sum->cross += times * value * whole;
 }
 
-/* VALUE of the sample NUMBER for each function of its stack. */
+/* Add VALUE of the sample NUMBER to each function of its stack. */
 static void add_stack(void *context, uint32_t number, double value)
 {
     summing *state = context;
@@ -56,7 +56,7 @@ static void add_stack(void *context, uint32_t number, double value)
     state->whole += value;
 }
 
-/* The cluster is whole; there are TIMES like it. */
+/* Called when all samples of a cluster are added. The cluster counts TIMES times. */
 static void end_cluster(void *context, double times)
 {
     summing *state = context;

@@ -7,7 +7,7 @@
 #include "tool/model/hidden.h"
 #include "tool/model/sum.h"
 
-/* What is sorted: a span's number beside its group. */
+/* A span and its name. Sorting members by name brings the spans of a group together. */
 typedef struct member {
     const char *name; /* of the model's strings: equal texts are one pointer */
     uint32_t span;
@@ -26,7 +26,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The larger first. */
+/* The group with the larger value first. */
 static int compare_groups(uint64_t x, uint64_t y, const sp_group *a, const sp_group *b)
 {
     return x != y ? (x > y ? -1 : 1) : strcmp(a->name, b->name);
@@ -77,15 +77,15 @@ static bool is_error(const sp_model_span *span)
 /* Working memory of one call. */
 typedef struct maker {
     const sp_model *model;
-    const sp_model_type *type, *alloc; /* NULL: there is none */
+    const sp_model_type *type, *alloc; /* NULL: the model has no such type */
     member *members;                   /* in the order of their names */
     size_t count;
-    uint64_t *values;   /* room for one number of each member */
+    uint64_t *values;   /* room for one number for each member */
     uint32_t *group_of; /* by span */
-    bool *nested;       /* by span: it is below a span of its own group */
+    bool *nested;       /* by span: an ancestor of the span is in the same group */
 } maker;
 
-/* The end of the group whose first member is FIRST. */
+/* The index after the last member of the group that begins at FIRST. */
 static size_t end_of_group(const maker *maker, size_t first)
 {
     size_t end = first + 1;
@@ -94,7 +94,8 @@ static size_t end_of_group(const maker *maker, size_t first)
     return end;
 }
 
-/* Put what is known into VALUES, and return how many these are. */
+/* Put the known values of the members into maker->values, and their sum, without nested spans, into
+ * GROUP. Returns how many are known. */
 static size_t find_values(const maker *maker, const member *members, size_t count, sp_group *group)
 {
     size_t known = 0;

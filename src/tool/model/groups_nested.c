@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans below a span of the same group. The time of the outer one holds theirs, so a sum that adds
- * both counts it twice. */
+/* Finds spans below a span of the same group. The time of the outer span includes the time of the
+ * inner one, so a sum over both would count the inner time twice. */
 #include <stdlib.h>
 
 #include "tool/model/groups.h"
 
 typedef struct walk {
     const uint32_t *group_of;
-    uint32_t *open; /* by group: how many spans of it hold the current span, and it itself */
+    uint32_t *open; /* by group: how many of its spans are on the path from the root to `at` */
     bool *nested;
 } walk;
 
@@ -24,7 +24,7 @@ static void leave(walk *walk, uint32_t span)
         walk->open[walk->group_of[span]]--;
 }
 
-/* Depth first, without recursion: a trace may be deeper than the stack allows. */
+/* Visit the tree depth first, without recursion: a trace may be too deep for our stack. */
 static void visit_tree(walk *walk, const sp_model_span *spans, uint32_t top)
 {
     uint32_t at = top;

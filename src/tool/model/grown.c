@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has grown since an earlier snapshot. The growth of a stack under a span is the value of its
- * blocks in the last snapshot less that in the earlier one, whatever their ages. What shrank is
- * left out. */
+/* Computes what has grown since an earlier snapshot, which is called the base. The growth of a
+ * stack under a span is the value of its blocks in the last snapshot less the value in the base,
+ * whatever the ages of the blocks. A stack that shrank counts as 0. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
