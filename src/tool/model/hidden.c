@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the samples of a model cannot tell of its spans: those below a local root when all samples
- * are linked to local roots, and any span when hardly a sample is linked to one. */
+/* Finds spans whose values the samples cannot show: spans below a local root if all samples are
+ * linked to local roots, and all spans if hardly any sample is linked to a span. */
 #include "tool/model/hidden.h"
 
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 #include "core/counted.h"
 #include "tool/text/messages.h"
 
-/* Fewer samples do not show that spans were not attached, and neither do more linked ones. */
+/* A type counts as unlinked if it has at least SAMPLES_LEAST samples, of which at most one in
+ * LINKED_OF is linked: then the program probably did not attach its spans to threads. */
 enum { SAMPLES_LEAST = 5, LINKED_OF = 50 };
 
 static bool is_named_innermost(const sp_model_type *type)
@@ -19,10 +20,10 @@ static bool is_named_innermost(const sp_model_type *type)
 
 typedef struct link_counts {
     uint64_t all, linked; /* samples of one type */
-    bool has_root;        /* some are linked to a local root that has spans below it */
+    bool has_root;        /* a sample is linked to a local root that has spans below it */
 } link_counts;
 
-/* False: a sample is linked to a span below a local root. */
+/* Add SAMPLE to COUNTS. Returns false when it is linked to a span below a local root. */
 static bool count_sample(link_counts *counts, const sp_model *model, const sp_model_sample *sample)
 {
     counts->all += sample->count;
@@ -34,8 +35,9 @@ static bool count_sample(link_counts *counts, const sp_model *model, const sp_mo
     return !model->spans[span].is_inner;
 }
 
-/* Whether a sample of any type is linked to a span below a local root: one recording has one link
- * scope. Types whose names say innermost are not of that scope. */
+/* Whether a sample of any type is linked to a span below a local root. One such type is enough,
+ * because all types of a recording have the same link scope. Types with "_innermost" in their name
+ * do not count, because they do not follow this scope. */
 static bool has_inner_links(const sp_model *model, link_counts *counts)
 {
     bool found = false;
@@ -47,7 +49,8 @@ static bool has_inner_links(const sp_model *model, link_counts *counts)
     return found;
 }
 
-/* Most wall time is that of idle threads, which have no span. */
+/* Most wall time belongs to idle threads, which have no span. So a single linked sample is enough
+ * for wall time. */
 static bool is_unlinked(const sp_model_type *type, const link_counts *counts)
 {
     uint64_t few = type->is_wall ? 0 : counts->all / LINKED_OF;

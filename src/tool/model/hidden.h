@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which values of spans the files cannot tell. */
+/* Which values of spans the files cannot show. */
 #ifndef SP_TOOL_MODEL_HIDDEN_H
 #define SP_TOOL_MODEL_HIDDEN_H
 
 #include "tool/model/model.h"
 
-/* After the model is built: fill the members of types and spans that say what is not known.
- * SP_TOOL_DONE, or SP_TOOL_WRONG: memory is short. */
+/* Fill the members of types and spans that say which values are unknown. Call it after the model is
+ * built. Returns SP_TOOL_DONE, or SP_TOOL_WRONG when memory is short. */
 int sp_model_find_hidden(sp_model *model);
-/* A remark when hardly a sample of the time type was taken under a span. */
+/* Write a note if hardly any sample of the time type was taken under a span. */
 void sp_model_note_unlinked(const sp_model *model);
 
-/* Whether the samples of TYPE cannot tell what SPAN has with its descendants: they are linked to
- * its local root. */
+/* Whether the samples of TYPE cannot show the value of SPAN with its descendants, because they are
+ * linked to its local root. */
 static inline bool sp_hides_total(const sp_model_type *type, const sp_model_span *span)
 {
     return type->hides_inner && span->is_inner;
 }
 
-/* The same of what SPAN has without its descendants. */
+/* Whether the samples of TYPE cannot show the value of SPAN without its descendants. */
 static inline bool sp_hides_own(const sp_model_type *type, const sp_model_span *span)
 {
     return type->hides_inner && (span->is_inner || span->has_inner);

@@ -22,7 +22,7 @@ static bool is_of_holder(const Sp__Profiles__ProfilesDictionary *dictionary, int
     return false;
 }
 
-/* Whether SAMPLE had some. */
+/* Remove the attributes of locks and their holders from SAMPLE. Returns whether SAMPLE had any. */
 static bool forget_in_sample(const Sp__Profiles__ProfilesDictionary *dictionary,
                              Sp__Profiles__Sample *sample)
 {
@@ -58,7 +58,7 @@ static bool forget_in_document(const sp_document *document)
     return had_some;
 }
 
-/* Make the message of DOCUMENT again, with a dictionary that has only entries that are used. */
+/* Build the message of DOCUMENT again, with a dictionary that has only the used entries. */
 static bool make_anew(sp_input *input, sp_document *document)
 {
     sp_input alone = {.documents = document, .count = 1};

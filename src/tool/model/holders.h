@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks, and the spans that held them, as attributes of samples. */
+/* Attributes of samples that name a lock and the span that held it. */
 #ifndef SP_TOOL_MODEL_HOLDERS_H
 #define SP_TOOL_MODEL_HOLDERS_H
 
 #include "tool/read/input.h"
 
-/* Take them out of the profiles of INPUT: backends make a series of each set of attributes, and
- * these have ids and addresses. Requests without any stay as they are. False when memory is short,
- * or an index is outside its table; then that was said. */
+/* Remove these attributes from the profiles of INPUT. A backend makes a series for each set of
+ * attributes, and these contain ids and addresses, so there would be too many series. A request
+ * without such attributes is unchanged. Returns false, after a message, when memory is short or an
+ * index is outside its table. */
 bool sp_holders_forget(sp_input *input);
 
 #endif

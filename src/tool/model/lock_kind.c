@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel sees a futex in each wait for another thread. The function of the C or C++ library
- * that waits in it shows what it is in the program. */
+/* Tells locks, conditions and semaphores apart. For the kernel, each wait for another thread is a
+ * wait for a futex. The function of the C or C++ library that called the kernel shows what the
+ * program waits for. */
 #include <string.h>
 
 #include "core/compiler.h"
 #include "tool/model/model.h"
 
-/* So near to the leaf it is: the system call, and functions of the library between. */
+/* How many frames, from the leaf on, are searched for this function. The frames before it are the
+ * system call and internal functions of the library. */
 enum { FRAMES_MOST = 8 };
 
 static bool begins_with_any(const char *name, const char *const *words, size_t count)
@@ -25,7 +27,8 @@ static sp_where kind_of(const char *name)
         "std::_V2::condition_var", "std::__1::condition_variable"};
     static const char *const semaphores[] = {"sem_wait", "sem_timedwait", "sem_clockwait",
                                              "new_sem_wait", "std::counting_semaphore"};
-    const char *plain = name + strspn(name, "_"); /* the C library's own names */
+    /* the C library's internal names begin with "_" */
+    const char *plain = name + strspn(name, "_");
     if (begins_with_any(plain, conditions, SP_ARRAY_LENGTH(conditions)))
         return SP_WHERE_CONDITION;
     if (begins_with_any(plain, semaphores, SP_ARRAY_LENGTH(semaphores)))

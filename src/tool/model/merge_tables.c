@@ -31,7 +31,7 @@ void *sp_merger_copy(sp_merger *merger, const void *message, size_t size)
     return copy;
 }
 
-/* ENTRY, whose KEY identifies it, in the new table; its number. */
+/* Put ENTRY into the new table, unless an entry with the same KEY is there. Returns its number. */
 static int32_t put(sp_merger *merger, sp_merge_table kind, void *entry, const void *key,
                    size_t length)
 {
@@ -49,7 +49,7 @@ static int32_t put(sp_merger *merger, sp_merge_table kind, void *entry, const vo
 static int32_t put_message(sp_merger *merger, sp_merge_table kind, void *message)
 {
     if (!message || merger->failed)
-        return 0; /* a half-made copy is not to be packed */
+        return 0; /* an incomplete copy must not be packed */
     size_t length = protobuf_c_message_get_packed_size(message);
     uint8_t small[512];
     uint8_t *bytes = length <= sizeof small ? small : malloc(length);
@@ -135,12 +135,12 @@ Sp__Common__KeyValue **sp_merger_attributes(sp_merger *merger, Sp__Common__KeyVa
         list[i]->value = plain_value(merger, from[i]->value);
         if (list[i]->key_strindex != 0 && !(list[i]->key && *list[i]->key))
             list[i]->key = (char *)text_at(merger, list[i]->key_strindex);
-        list[i]->key_strindex = 0; /* where both are set the text counts, as for all readers */
+        list[i]->key_strindex = 0; /* if both are set, the text counts, as in all our readers */
     }
     return list;
 }
 
-/* ---- one function a table: a copy with new indices ---- */
+/* ---- for each table a function that copies an entry with new indices ---- */
 
 static int32_t map_mapping(sp_merger *merger, const Sp__Profiles__Mapping *from)
 {
@@ -205,7 +205,7 @@ static int32_t map_stack(sp_merger *merger, const Sp__Profiles__Stack *from)
     return put_message(merger, SP_MERGE_STACKS, to);
 }
 
-/* ENTRY of the document's table with new indices; its number in the new table. */
+/* Copy ENTRY of the document's table, with new indices, into the new table. Returns its number. */
 static int32_t map_entry(sp_merger *merger, sp_merge_table kind, void *entry)
 {
     switch (kind) {
@@ -229,9 +229,10 @@ static int32_t map_entry(sp_merger *merger, sp_merge_table kind, void *entry)
     return 0;
 }
 
-/* Whether index 0 means none, as in a good file. Some writers have a real entry there, and commands
- * show it: then it is kept, after the zero value. A link is different: for all readers a sample
- * without a link and one with link 0 are the same. */
+/* Whether index 0 means "none", as in a correct file. Some writers put a real entry there, and our
+ * commands show it. Then the entry is kept, but not at index 0, where the zero value is. Index 0 of
+ * links always means "none", because all readers treat a sample with link 0 as one without a
+ * link. */
 static bool is_none(const sp_merger *merger, sp_merge_table kind)
 {
     if (merger->source_counts[kind] == 0 || kind == SP_MERGE_LINKS)
@@ -253,7 +254,7 @@ int32_t sp_merger_map(sp_merger *merger, sp_merge_table kind, int32_t index)
     return (int32_t)(*number - 1);
 }
 
-/* Entry 0 of every table: the zero value. */
+/* Make the zero value entry 0 of every table. */
 void sp_merger_begin(sp_merger *merger)
 {
     static Sp__Profiles__Mapping mapping = SP__PROFILES__MAPPING__INIT;
@@ -297,7 +298,7 @@ bool sp_merger_enter(sp_merger *merger, const sp_document *document)
     return !merger->failed;
 }
 
-/* The new tables as arrays of MEMORY. */
+/* Return the new tables as a dictionary in the merger's arena. */
 Sp__Profiles__ProfilesDictionary *sp_merger_take(sp_merger *merger)
 {
     static const Sp__Profiles__ProfilesDictionary empty = SP__PROFILES__PROFILES_DICTIONARY__INIT;

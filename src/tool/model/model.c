@@ -249,7 +249,7 @@ bool sp_model_links_only_roots(const sp_model *model, uint32_t type)
     return true;
 }
 
-/* Whether WORD is the name of TYPE, or NAME/UNIT. */
+/* Whether WORD is the name of TYPE, or its name and unit as NAME/UNIT. */
 static bool is_called(const sp_model_type *type, const char *word)
 {
     size_t length = strlen(type->name);
@@ -310,7 +310,8 @@ uint32_t sp_model_wall_type(const sp_model *model, bool innermost)
     return other;
 }
 
-/* The first with samples: a request without any may be there, and has no type to speak of. */
+/* The first type that has samples. A request without samples may come first, and its type is of no
+ * use. */
 static uint32_t first_type(const sp_model *model)
 {
     for (uint32_t i = 0; i < model->type_count; i++)
@@ -319,7 +320,7 @@ static uint32_t first_type(const sp_model *model)
     return model->type_count ? 0 : SP_MODEL_NONE;
 }
 
-/* Time as the files have it, never two kinds of it. */
+/* The type of CPU time, else of wall time, else the first type that has samples. */
 static uint32_t any_type(const sp_model *model, bool innermost)
 {
     uint32_t type = sp_model_cpu_type(model, innermost);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles are added to the model on all cores. Requests that follow each other form a part. Each
- * part becomes a model of its own, with its own numbers for strings, stacks, links and samples. The
- * parts are added to the whole model in their order, with new numbers. An entry that is new to the
- * whole gets its number at its first appearance, so the whole model is the one that a single thread
- * makes of the same requests.
+/* Adds profiles to the model on all cores. The input is divided into parts of consecutive requests.
+ * Each part becomes a model of its own, with its own numbers for strings, stacks, links and
+ * samples. The parts are then added to the whole model in their order, with new numbers. An entry
+ * that is new to the whole model gets its number when it first appears, so the result is equal to
+ * the model that a single thread builds from the same requests.
  *
- * A thread that has made a part adds all that are next to the whole, unless another thread is at
- * it.
+ * A thread that has made a part adds all parts that are next in order to the whole model, unless
+ * another thread is adding parts.
  *
- * Threads report no mistakes: the first part that fails is made again in the end, and reports. */
+ * Threads report no mistakes. At the end, the first part that failed is made again to report its
+ * mistake. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +21,14 @@
 #include "tool/text/messages.h"
 #include "tool/text/progress.h"
 
-/* Parts for each thread, so that none waits long for the last one. */
+/* Several parts per thread, so that no thread waits long while another makes the last part. */
 enum { PARTS_A_THREAD = 4 };
 
 /* Documents [FIRST, END) of the input. */
 typedef struct model_part {
     sp_model model;
     size_t first, end;
-    uint64_t bytes_before; /* of profiles */
+    uint64_t bytes_before; /* of profiles in the parts before this one */
     int status;
     bool is_made;
 } model_part;
@@ -37,14 +38,14 @@ typedef struct model_parts {
     model_part *items;
     size_t count;
     uint64_t bytes;
-    pthread_mutex_t lock; /* guards what follows, is_made, and the right to change the whole */
-    bool has_spans;       /* the whole has all spans */
-    bool is_being_added;  /* a thread changes the whole */
-    size_t added;         /* parts that the whole has */
-    int status;           /* of spans, and of adding */
+    pthread_mutex_t lock; /* guards the members below, and is_made and status of the parts */
+    bool has_spans;       /* all spans are in the whole model */
+    bool is_being_added;  /* a thread is changing the whole model */
+    size_t added;         /* the number of parts that were added to the whole model */
+    int status;           /* of adding the spans, and of adding parts to the whole model */
 } model_parts;
 
-/* By number in a part: the number in the whole model. */
+/* For each number in a part, the number in the whole model. */
 typedef struct renumbering {
     uint32_t *strings, *links, *stacks, *locks, *types, *samples;
 } renumbering;
@@ -59,7 +60,8 @@ static uint64_t bytes_of(const sp_input *input, sp_signal signal)
     return bytes;
 }
 
-/* Parts of about the same number of bytes. Returns false when memory is short. */
+/* Divide the input into parts of about the same number of bytes. Returns false when memory is
+ * short. */
 static bool divide(model_parts *parts, size_t count)
 {
     const sp_input *input = parts->whole->input;
@@ -79,7 +81,8 @@ static bool divide(model_parts *parts, size_t count)
     return true;
 }
 
-/* A part shares the names of functions with the whole model, which does not change them. */
+/* Prepare an empty model for a part. It shares the names of functions with the whole model, and
+ * nothing changes these names while parts are made. */
 static bool begin_part(sp_model *part, sp_model *whole)
 {
     static const sp_model_link none;
@@ -99,7 +102,7 @@ static void end_part(sp_model *part)
     sp_model_deinit(part);
 }
 
-/* SHOWS_PROGRESS: the thread is the main one. */
+/* Add the documents of PART to its model. SHOWS_PROGRESS: this is the main thread. */
 static int make_part(const model_parts *parts, model_part *part, bool shows_progress)
 {
     const sp_document *documents = parts->whole->input->documents;
@@ -144,7 +147,8 @@ static uint32_t renumber(const uint32_t *numbers, uint32_t number)
     return number == SP_MODEL_NONE ? SP_MODEL_NONE : numbers[number];
 }
 
-/* Also what is known of the functions with these names. */
+/* Add the strings of PART, with the places and other names of the functions that have these
+ * names. */
 static bool add_strings(sp_model *whole, const sp_model *part, renumbering *to)
 {
     bool done = true;
@@ -297,9 +301,9 @@ static bool add_part(sp_model *whole, sp_model *part)
     return done;
 }
 
-/* ---- all ---- */
+/* ---- adding the parts to the whole model ---- */
 
-/* The part that may be added now; NULL: none. To be called under the lock. */
+/* The part that may be added now; NULL: none. Call it with the lock held. */
 static model_part *next_part(const model_parts *parts)
 {
     bool may = parts->has_spans && !parts->is_being_added && parts->status == SP_TOOL_DONE &&
@@ -308,7 +312,7 @@ static model_part *next_part(const model_parts *parts)
     return next && next->is_made && next->status == SP_TOOL_DONE ? next : NULL;
 }
 
-/* The memory of a part is freed once the whole has it. */
+/* Add all parts that may be added now. The memory of a part is freed once it is added. */
 static void add_made_parts(model_parts *parts)
 {
     model_part *part;
@@ -347,7 +351,7 @@ static void add_profiles_of_part(model_parts *parts, model_part *part, bool show
     pthread_mutex_unlock(&parts->lock);
 }
 
-/* Number 0 is the spans, the others are the parts. */
+/* Do piece NUMBER of the work: 0 is to add the spans, and the others are to make a part each. */
 static void run(void *state, size_t thread, size_t number)
 {
     model_parts *parts = state;
@@ -358,7 +362,7 @@ static void run(void *state, size_t thread, size_t number)
     add_made_parts(parts);
 }
 
-/* Make the first part that was not added again, and report its first mistake. */
+/* Make the first part again that was not added, and report its first mistake. */
 static int report_mistake(model_parts *parts)
 {
     model_part *part = &parts->items[parts->added];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model's samples: a dictionary's stacks become arrays of names, its links ids, values become
- * the type's unit. An index outside its table ends the reading, for what is left would be a guess.
- */
+/* Reads profiles into samples of the model: stacks of a dictionary become arrays of names, links
+ * become ids, and values are converted to the unit of the type. An index outside its table ends the
+ * reading with an error, because the rest would be a guess. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,33 +14,34 @@
 #include "core/hex.h"
 #include "core/reach.h"
 
-/* What an entry of the attribute table says of a wait, a lock, its holder, or a live block; the
- * zero value: nothing. */
+/* What an entry of the attribute table says about a wait, a lock, the holder of a lock, a live
+ * block or a thread. All zero: nothing. */
 typedef struct wait_attribute {
     sp_where where;
     sp_outlived outlived;
     uint32_t descriptor, age, holder_stack; /* strings of the model, plus 1 */
-    uint32_t lock_name, lock_address;       /* the same */
-    const char *holder_trace, *holder_span; /* hex; NULL: not told */
-    const char *thread;                     /* its name; NULL: not told */
+    uint32_t lock_name, lock_address;       /* strings of the model, plus 1 */
+    const char *holder_trace, *holder_span; /* hex; NULL: unknown */
+    const char *thread;                     /* name of a thread; NULL: unknown */
     bool is_thread_id;
     int64_t thread_id;
 } wait_attribute;
 
-/* The frames of a location, once they are known: COUNT of them in `known_frames`, from FIRST on. A
- * dictionary has each location in many stacks. */
+/* The frames of a location, once they are known: `count` frames of `known_frames`, from `first` on.
+ * They are kept because a location usually occurs in many stacks. */
 typedef struct location_frames {
     uint32_t first, count;
     bool is_known;
 } location_frames;
 
-/* One message while it is read. Numbers already found, plus 1; 0: not yet. */
+/* The state while one message is read. The arrays of numbers have, by index in the dictionary, the
+ * model's number plus 1; 0: not looked up yet. */
 typedef struct profile_reader {
     sp_model *model;
     const sp_document *document;
     const Sp__Profiles__ProfilesDictionary *dictionary;
     uint32_t *stack_numbers, *link_numbers;
-    uint32_t *function_names; /* strings by function, plus 1 */
+    uint32_t *function_names; /* by entry of the function table: a string, plus 1 */
     wait_attribute *waits;    /* by entry of the attribute table */
     uint32_t *frames;         /* of the stack that is being built */
     size_t frame_count, frame_capacity;
@@ -49,8 +50,8 @@ typedef struct profile_reader {
     size_t known_count, known_capacity;
     const char *service, *instance; /* of the resource that is being read */
     const Sp__Resource__Resource *resource;
-    bool is_base;           /* an earlier snapshot, which the last one is compared with */
-    size_t profile, sample; /* where the reader is, for messages */
+    bool is_base; /* the profile is the earlier snapshot that the last one is compared with */
+    size_t profile, sample; /* the current position, for messages */
     int status;
 } profile_reader;
 
@@ -79,13 +80,13 @@ static bool fail_memory(profile_reader *reader)
     return false;
 }
 
-/* Index 0 means none, also where the table has no entry at all. */
+/* Index 0 means "none" if the table has no entries at all. */
 static bool is_none(int32_t index, size_t count)
 {
     return index == 0 && count == 0;
 }
 
-/* NULL: INDEX is outside. */
+/* Returns NULL when INDEX is outside the table. */
 static const char *table_string(const Sp__Profiles__ProfilesDictionary *dictionary, int32_t index)
 {
     if (is_none(index, dictionary->n_string_table))
@@ -111,7 +112,7 @@ static bool push_frame(profile_reader *reader, const char *name)
     return push_string(reader, sp_model_string(reader->model, name));
 }
 
-/* Note the names in the other styles of the function whose name is STRING. */
+/* Note what the function with the name STRING is called in each style. */
 static bool note_names(sp_model *model, uint32_t string, const char *name, const char *symbol,
                        const char *file)
 {
@@ -126,7 +127,7 @@ static bool note_names(sp_model *model, uint32_t string, const char *name, const
     return done;
 }
 
-/* The name of a function of the profile in the style that was asked for, else the recorded one. */
+/* The name of a function in the style that was asked for, else the recorded name. */
 static uint32_t rename_function(sp_model *model, const char *name, const char *symbol,
                                 const char *file)
 {
@@ -143,14 +144,15 @@ static uint32_t rename_function(sp_model *model, const char *name, const char *s
     return string;
 }
 
-/* Of the frame that was pushed last. */
+/* Note the place of the frame that was pushed last. */
 static bool note_place(profile_reader *reader, const char *file, const char *module, int64_t line)
 {
     uint32_t string = reader->frames[reader->frame_count - 1];
     return sp_model_note_place(reader->model, string, file, module, line) || fail_memory(reader);
 }
 
-/* NULL: the index of LOCATION's mapping is outside. "": it has no file. */
+/* The path of the module of LOCATION; "": it has no file. NULL: its index is outside the table of
+ * mappings. */
 static const char *module_path(profile_reader *reader, const Sp__Profiles__Location *location)
 {
     const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
@@ -169,7 +171,7 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* A frame without symbols is called as our symbolizer would call it. */
+/* Push a frame without a symbol. Its name has the form that our symbolizer writes. */
 static bool push_address(profile_reader *reader, const Sp__Profiles__Location *location)
 {
     const char *path = module_path(reader, location);
@@ -218,7 +220,7 @@ static bool push_lines(profile_reader *reader, const Sp__Profiles__Location *loc
     return true;
 }
 
-/* The frames from number FIRST on are those of OUT's location. */
+/* Keep the frames from number FIRST on as the frames of the location that OUT describes. */
 static bool keep_frames(profile_reader *reader, size_t first, location_frames *out)
 {
     size_t count = reader->frame_count - first;
@@ -254,7 +256,7 @@ static bool push_location(profile_reader *reader, int32_t index)
     return push_lines(reader, d->location_table[index]) && keep_frames(reader, first, known);
 }
 
-/* The model's number of stack INDEX of the dictionary in *OUT. */
+/* Store the model's number of the dictionary's stack INDEX in *OUT. */
 static bool find_stack(profile_reader *reader, int32_t index, uint32_t *out)
 {
     static const Sp__Profiles__Stack none = SP__PROFILES__STACK__INIT;
@@ -279,7 +281,7 @@ static bool find_stack(profile_reader *reader, int32_t index, uint32_t *out)
     return true;
 }
 
-/* As links made of another profiler's labels. */
+/* Links made from labels of another profiler may be like this. */
 static bool has_span_id_only(const sp_model_link *link)
 {
     static const sp_model_link none;
@@ -321,7 +323,7 @@ static bool find_link(profile_reader *reader, int32_t index, uint32_t *out)
 
 /* ---- waits ---- */
 
-/* TEXT as a string of the model, plus 1, in *OUT. */
+/* Put TEXT into the model's strings, and its number plus 1 into *OUT. */
 static bool put_text(profile_reader *reader, const char *text, uint32_t *out)
 {
     uint32_t string = sp_model_string(reader->model, text);
@@ -336,7 +338,7 @@ static sp_outlived outlived_of_word(const char *word)
                                         : SP_OUTLIVED_NONE;
 }
 
-/* A word that we do not know is still a wait, of some other kind. */
+/* An unknown word of SP_WHERE_KEY still means a wait: SP_WHERE_OTHER. */
 static bool read_attribute(profile_reader *reader, const char *key, const char *text,
                            wait_attribute *out)
 {
@@ -387,7 +389,7 @@ static bool read_wait_attributes(profile_reader *reader)
     return true;
 }
 
-/* What is no pair of ids names no holder. */
+/* Find the number of the holder's link. Texts that are not a pair of ids name no holder. */
 static bool find_holder(profile_reader *reader, const char *trace, const char *span, uint32_t *out)
 {
     sp_model_link key;
@@ -428,7 +430,7 @@ static bool find_lock(profile_reader *reader, const sp_model_lock *lock, sp_mode
     return sample->lock != SP_INTERN_FAILED || fail_memory(reader);
 }
 
-/* What the attributes of MESSAGE say, in SAMPLE. */
+/* Fill SAMPLE with what the attributes of MESSAGE say. */
 static bool find_wait(profile_reader *reader, const Sp__Profiles__Sample *message,
                       sp_model_sample *sample)
 {
@@ -457,7 +459,8 @@ static bool find_wait(profile_reader *reader, const Sp__Profiles__Sample *messag
 
 /* ---- threads ---- */
 
-/* SAMPLE's stack gets the frame of the thread that MESSAGE names: its name, else its number. */
+/* Add a frame to the stack of SAMPLE: the name of the thread that MESSAGE names, or else its
+ * number. */
 static bool part_by_thread(profile_reader *reader, const Sp__Profiles__Sample *message,
                            sp_model_sample *sample)
 {
@@ -480,7 +483,7 @@ static bool part_by_thread(profile_reader *reader, const Sp__Profiles__Sample *m
 
 /* ---- types and values ---- */
 
-/* Whether NAME is one of COUNT, by root or by innermost span. */
+/* Whether NAME is one of the COUNT NAMES, also with "_innermost" at its end. */
 static bool is_one_of(const char *name, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -492,14 +495,14 @@ static bool is_one_of(const char *name, const char *const *names, size_t count)
     return false;
 }
 
-/* Waits for locks. */
+/* Whether the type NAME is about waits for locks. */
 static bool is_contention_name(const char *name)
 {
     static const char *const names[] = {"delay", "contentions"};
     return is_one_of(name, names, SP_ARRAY_LENGTH(names));
 }
 
-/* Waits for what is not held by a thread. */
+/* Whether the type NAME is about waits for conditions or semaphores, which no thread holds. */
 static bool is_wait_name(const char *name)
 {
     static const char *const names[] = {"condition_delay", "condition_waits", "semaphore_delay",
@@ -507,13 +510,13 @@ static bool is_wait_name(const char *name)
     return is_one_of(name, names, SP_ARRAY_LENGTH(names));
 }
 
-/* How a profile's values become the type's unit. */
+/* How the values of a profile are converted to the unit of the type. */
 typedef struct type_rule {
     const char *name, *unit;
-    const char *period_unit; /* as the type's */
+    const char *period_unit; /* see sp_model_type */
     int64_t factor;
     bool counts;   /* the values are counts of events */
-    int64_t event; /* how much of the unit one event is, else 0 */
+    int64_t event; /* the value of one event in this unit; 0: unknown */
 } type_rule;
 
 static bool find_rule(profile_reader *reader, const Sp__Profiles__Profile *profile, type_rule *rule)
@@ -582,8 +585,8 @@ static bool find_type(profile_reader *reader, const type_rule *rule, int64_t per
     return sp_model_find_type(reader->model, &like, out) || fail_memory(reader);
 }
 
-/* The sum of a sample's values, or the number of its timestamps when it has none, in *SUM; with the
- * rule's factor in *VALUE. */
+/* Store the sum of a sample's values in *SUM, or the number of its timestamps if it has no values.
+ * *VALUE gets this sum times the rule's factor. */
 static bool sum_values(profile_reader *reader, const type_rule *rule,
                        const Sp__Profiles__Sample *sample, uint64_t *sum, uint64_t *value)
 {
@@ -609,7 +612,8 @@ static bool sum_values(profile_reader *reader, const type_rule *rule,
 
 /* ---- samples ---- */
 
-/* Events of a sample that stands for SUM, which is VALUE in the type's unit. */
+/* The number of events of a sample whose values sum to SUM, which is VALUE in the unit of the
+ * type. */
 static uint64_t count_events(const type_rule *rule, const Sp__Profiles__Sample *message,
                              uint64_t sum, uint64_t value)
 {
@@ -622,7 +626,8 @@ static uint64_t count_events(const type_rule *rule, const Sp__Profiles__Sample *
     return events ? events : 1;
 }
 
-/* In a part each sample stays alone: equal ones meet when the part is added to the whole. */
+/* Add SAMPLE to the model of a part. Samples with equal keys stay separate here, and are added up
+ * when the part is added to the whole model. */
 static bool append_sample(sp_model *model, const sp_model_sample *sample, uint32_t *number)
 {
     *number = model->sample_index.count;
@@ -684,8 +689,8 @@ static bool make_sample(profile_reader *reader, const Sp__Profiles__Sample *mess
     return true;
 }
 
-/* Samples are made in batches, and looked up afterwards. The index is far larger than a cache: its
- * lines are fetched while the other samples of the batch are made. */
+/* Samples are made in batches, and looked up afterwards. The index is far larger than a CPU cache,
+ * so its cache lines are fetched while the other samples of the batch are made. */
 enum { BATCH_SAMPLES = 16 };
 
 static bool make_batch(profile_reader *reader, const Sp__Profiles__Profile *profile,
@@ -757,7 +762,7 @@ static bool add_profile(profile_reader *reader, const Sp__Profiles__Profile *pro
     return added;
 }
 
-/* The text of RESOURCE's attribute KEY in *OUT, as the model's string. */
+/* Store the text of the attribute KEY of RESOURCE in *OUT, as a string of the model. */
 static bool take_text(profile_reader *reader, const Sp__Resource__Resource *resource,
                       const char *key, const char **out)
 {

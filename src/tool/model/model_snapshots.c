@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles of what is allocated at a moment: those of one process are not added up, because the
- * last one holds. Several of that moment are parts of one window. A process whose last window has
- * no such profile holds nothing any more. */
+/* Handles snapshots: profiles of what is allocated at a moment. The snapshots of one process are
+ * not added up, because only the last one counts. Several profiles with the same time are parts of
+ * one snapshot. A process whose last window has no snapshot has nothing allocated any more. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static bool is_snapshot(const Sp__Profiles__Profile *profile,
            sp_is_snapshot_name(d->string_table[index]);
 }
 
-/* PID as text; "" when it is not there. */
+/* The PID as text; "" when the resource has none. */
 static const char *pid_of(const Sp__Resource__Resource *resource,
                           const Sp__Profiles__ProfilesDictionary *d, char text[24])
 {
@@ -38,8 +38,8 @@ static const char *pid_of(const Sp__Resource__Resource *resource,
     return is_number ? text : "";
 }
 
-/* Processes differ by service, instance and PID, because the workers of a server may share an
- * instance's name. Returns false when memory is short. */
+/* Make the key of a process from its PID, service and instance. The PID is needed, because the
+ * workers of a server may have the same instance name. Returns false when memory is short. */
 static bool make_key(sp_buffer *key, const Sp__Resource__Resource *resource,
                      const Sp__Profiles__ProfilesDictionary *d)
 {
@@ -52,7 +52,7 @@ static bool make_key(sp_buffer *key, const Sp__Resource__Resource *resource,
     return done;
 }
 
-/* Returns SP_INTERN_FAILED when memory is short. */
+/* Returns the number of the process of RESOURCE, or SP_INTERN_FAILED when memory is short. */
 static uint32_t put_process(sp_model *model, const Sp__Resource__Resource *resource,
                             const Sp__Profiles__ProfilesDictionary *d)
 {
@@ -64,8 +64,8 @@ static uint32_t put_process(sp_model *model, const Sp__Resource__Resource *resou
     return process;
 }
 
-/* The number of a process whose snapshots WHOLE has. Several threads may call this at once. Returns
- * SP_INTERN_FAILED when memory is short. */
+/* The number of the process of RESOURCE in WHOLE. Several threads may call this at once. Returns
+ * SP_INTERN_FAILED when the process is unknown, or memory is short. */
 static uint32_t find_process(const sp_model *whole, const Sp__Resource__Resource *resource,
                              const Sp__Profiles__ProfilesDictionary *d)
 {

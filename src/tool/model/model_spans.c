@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model's spans: from messages to a forest with sums. Nothing here recurses, for a file may
- * nest spans as deep as it likes. */
+/* Reads spans into the model, and makes a forest with sums of them. Nothing here is recursive,
+ * because spans of a file may be nested to any depth. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "tool/text/messages.h"
 #include "core/reach.h"
 
-/* spans[] follows span_index, which gives a new number just now. */
+/* Make room for the span that was just added to span_index. It has the same number in `spans`. */
 static sp_model_span *new_span(sp_model *model)
 {
     uint32_t number = model->span_index.count - 1;
@@ -22,14 +22,15 @@ static const char *model_copy(sp_model *model, const char *text)
     return string == SP_INTERN_FAILED ? NULL : sp_model_text(model, string);
 }
 
-/* What spans of one list have in common. */
+/* What all spans of one list have in common. */
 typedef struct span_origin {
     const char *service;
     const Sp__Resource__Resource *resource;
     const Sp__Common__InstrumentationScope *scope;
 } span_origin;
 
-/* Only the first span of an id counts: the same request may have been delivered twice. */
+/* Add a span, unless a span with the same id is there: the same request may have been delivered
+ * twice. */
 static bool add_span(sp_model *model, const Sp__Trace__Span *message, const span_origin *origin)
 {
     enum { REMOTE = SP__TRACE__SPAN_FLAGS__SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK };
@@ -110,8 +111,8 @@ static void find_parents(sp_model *model)
     }
 }
 
-/* Walk up from each span. A span that is met twice on one walk closes a cycle, and loses its
- * parent. */
+/* Walk up from each span. If a walk would come back to a span that it has visited, there is a
+ * cycle: the last span of the walk loses its parent. */
 static bool cut_cycles(sp_model *model)
 {
     uint32_t count = model->span_index.count;
@@ -132,7 +133,8 @@ static bool cut_cycles(sp_model *model)
     return true;
 }
 
-static const sp_model_span *sorted_spans; /* qsort takes no argument of its own */
+/* a global, because the comparison function of qsort gets no context */
+static const sp_model_span *sorted_spans;
 
 static int compare_starts(const void *a, const void *b)
 {
@@ -143,7 +145,8 @@ static int compare_starts(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Children in the order of their starts: prepended from the last to the first. */
+/* Sort the children of each span by start. Spans are prepended to the lists of children from the
+ * last to the first. */
 static void find_children(sp_model *model, uint32_t *by_start)
 {
     uint32_t count = model->span_index.count;
@@ -160,7 +163,7 @@ static void find_children(sp_model *model, uint32_t *by_start)
     }
 }
 
-/* span_order: roots by start, then breadth first. */
+/* Fill span_order: the roots by start, then their descendants breadth first. */
 static void find_order(sp_model *model, const uint32_t *by_start)
 {
     uint32_t count = model->span_index.count, filled = 0;
@@ -173,8 +176,8 @@ static void find_order(sp_model *model, const uint32_t *by_start)
             model->span_order[filled++] = child;
 }
 
-/* Parents come first in the order: a walk from each span to its root would be quadratic in depth.
- */
+/* Find the local root of each span. Parents come first in span_order, so one step to the parent is
+ * enough; a walk from each span to its root would be quadratic in depth. */
 static void find_local_roots(sp_model *model)
 {
     for (uint32_t i = 0; i < model->span_index.count; i++) {
@@ -217,7 +220,7 @@ int sp_model_link_spans(sp_model *model)
     return done ? SP_TOOL_DONE : sp_tool_no_memory();
 }
 
-/* What links to the spans themselves. */
+/* Add the values of samples to the spans that they are linked to. */
 static void count_own(sp_model *model)
 {
     uint32_t type = sp_model_time_type(model), wall = sp_model_wall_type(model, true);
