@@ -8,15 +8,15 @@
 #include "core/reach.h"
 #include "tool/model/sum.h"
 
-/* The samples of each module that has no names. */
+/* The number of samples without a name in each module. */
 typedef struct module_counts {
     sp_intern modules;
     uint64_t *counts; /* by number of module */
     size_t capacity;
 } module_counts;
 
-/* How long the module's name is in NAME, "MODULE+0xADDRESS"; 0: NAME is another one. Modules in
- * brackets are no files. */
+/* The length of MODULE in NAME, if NAME is "MODULE+0xADDRESS"; else 0. Modules in brackets are not
+ * files, and do not count. */
 static size_t module_length(const char *name)
 {
     const char *plus = strrchr(name, '+');

@@ -28,14 +28,15 @@ int sp_names_parse(const char *word, sp_demangle_style *out)
 
 /* ---- one name ---- */
 
-/* The command is no C++ program, so it has to load the C++ runtime, which reads C++ symbols. Where
- * there is none, names stay as they were recorded. */
+/* Load the C++ runtime, which demangles C++ symbols. The command is not a C++ program, so the
+ * runtime is not loaded yet. If the machine has no C++ runtime, names stay as they were
+ * recorded. */
 static void load_runtime(void)
 {
     dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_GLOBAL);
 }
 
-/* Several threads may need it at once. */
+/* Load the C++ runtime once. Several threads may call this at once. */
 static void need_runtime(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -47,7 +48,8 @@ static bool is_mangled(const char *symbol)
     return strncmp(symbol, "_Z", 2) == 0 || strncmp(symbol, "_R", 2) == 0;
 }
 
-/* Names of other languages have angle brackets, too: "<module>", "f.<locals>.g". */
+/* Whether NAME has template arguments. Names of other languages contain angle brackets, too:
+ * "<module>", "f.<locals>.g". */
 static bool has_arguments(const char *name)
 {
     const char *open = strchr(name, '<');
@@ -79,8 +81,8 @@ static bool write_name(const char *recorded, const char *symbol, sp_demangle_sty
 
 /* ---- all functions ---- */
 
-/* Whether only one file sees the function with SYMBOL, so that other files may have another
- * function of this name. */
+/* Whether the function with SYMBOL is local to its source file. Then other files may have another
+ * function with this name. */
 static bool is_of_its_file(const char *symbol)
 {
     return !*symbol || strncmp(symbol, "_ZL", 3) == 0 || strncmp(symbol, "_ZNL", 4) == 0 ||
@@ -119,7 +121,8 @@ static bool learn_full(sp_names *names, uint32_t key, const char *recorded, cons
     return true;
 }
 
-/* Put in the function's key, and its full name when the key is new. NULL: memory is short. */
+/* Add the key of a function, and its full name when the key is new. Returns NULL when memory is
+ * short. */
 static sp_named *learn_key(sp_names *names, const char *recorded, const char *symbol)
 {
     sp_buffer key = SP_BUFFER_INIT(2 * LONGEST_NAME);
@@ -139,7 +142,7 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* NAMED, which only its own file sees, is in FILE. */
+/* Note that NAMED, which is local to its source file, is in FILE. */
 static bool learn_file(sp_names *names, sp_named *named, const char *file)
 {
     uint32_t function = (uint32_t)(named - names->named);
@@ -158,7 +161,7 @@ static bool learn_file(sp_names *names, sp_named *named, const char *file)
     return true;
 }
 
-/* *NUMBER is the function's. */
+/* Learn one function. *NUMBER gets the number of its full name. */
 static bool learn(sp_names *names, const char *recorded, const char *symbol, const char *file,
                   uint32_t *number)
 {
@@ -204,8 +207,8 @@ static sp_demangle_style longer(sp_demangle_style style)
     return style == SP_DEMANGLE_FOLDED ? SP_DEMANGLE_SHORT : SP_DEMANGLE_FULL;
 }
 
-/* Give a longer style to functions that have the name of another one, when ASKED is asked for.
- * *CHANGED: there was such a function. */
+/* Give a longer style to functions whose name in their current style is also the name of another
+ * function. ASKED: the style that the user asked for. *CHANGED: a function got a longer style. */
 static bool lengthen_equal_names(sp_names *names, sp_demangle_style asked, bool *changed)
 {
     sp_intern shown = {0};

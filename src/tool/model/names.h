@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of functions in answers: C++ and Rust names are as short as possible without two
- * functions having the same (docs/formats/answers.md). */
+/* The names of functions in answers. Names of C++ and Rust are as short as possible, but two
+ * functions never get the same name (docs/formats/answers.md). */
 #ifndef SP_TOOL_MODEL_NAMES_H
 #define SP_TOOL_MODEL_NAMES_H
 
@@ -9,46 +9,52 @@
 #include "proto/profiles.pb-c.h"
 #include "tool/read/input.h"
 
-/* What may be asked for: all before SP_DEMANGLE_NONE. */
+/* The styles that the user can ask for: those before SP_DEMANGLE_NONE. */
 #define SP_NAMES_STYLES SP_DEMANGLE_NONE
 
-/* A function: all that has one full name. */
+/* All functions with one full name. */
 typedef struct sp_named {
-    const char *recorded, *symbol; /* of the profile; SYMBOL "" where RECORDED is that */
-    /* By what is asked for: the shortest style, from this on, in which no other function is called
-     * so. */
+    /* as in the profile; SYMBOL is "" when the profile has only RECORDED */
+    const char *recorded, *symbol;
+    /* For each style that the user can ask for: the shortest style, from this one on, in which no
+     * other function has the same name. */
     sp_demangle_style styles[SP_NAMES_STYLES];
-    bool same_base;      /* two of its files differ in their folders only */
-    bool is_of_its_file; /* other files do not see it, and may have another one */
-    bool several_files;  /* it is several */
+    bool same_base; /* two of the function's files have the same base name, in different folders */
+    /* local to a source file: other files may have another function of this name */
+    bool is_of_its_file;
+    bool several_files; /* several functions, in different files, have this name */
 } sp_named;
 
 typedef struct sp_names {
-    sp_demangle_style style; /* what is asked for */
-    bool all_styles;         /* names in the others are asked for, too */
+    sp_demangle_style style; /* the style that the user asked for */
+    bool all_styles;         /* names in the other styles are needed, too */
     sp_intern keys;          /* recorded name and symbol */
-    uint32_t *functions;     /* by key: a number of FULL */
+    uint32_t *functions;     /* by key: a number of `full` */
     size_t key_capacity;
-    sp_intern full;     /* full names */
-    sp_intern bases;    /* a number of FULL, and the base of a file of it */
-    const char **paths; /* by base: the first file */
+    sp_intern full; /* full names */
+    /* keys are a number of `full` and the base name of a file that has the function */
+    sp_intern bases;
+    const char **paths; /* by number of `bases`: the first file that was seen */
     size_t base_capacity;
     sp_named *named;
     size_t capacity;
 } sp_names;
 
-/* Learn all functions of INPUT, which outlives NAMES, and choose their styles. False when memory is
- * short; NAMES is to be freed in any case. */
+/* Learn all functions of INPUT, which must outlive NAMES, and choose their styles. Returns false
+ * when memory is short. Free NAMES by sp_names_deinit in any case. */
 bool sp_names_learn(sp_names *names, const sp_input *input);
 void sp_names_deinit(sp_names *names);
-/* Write what the function is called in STYLE, one that was asked for, into OUT, emptied first. */
+/* Write the name of a function in STYLE to OUT, which is emptied first. STYLE is `style`, or any
+ * style with `all_styles`. Returns false when memory is short. */
 bool sp_names_show(const sp_names *names, sp_demangle_style style, const char *recorded,
                    const char *symbol, const char *file, sp_buffer *out);
-/* Part of learning, in names_apart.c: of which functions of DICTIONARY there are several. NUMBERS:
- * those of FULL by function, or SP_INTERN_FAILED. */
+/* Find names in DICTIONARY that several functions have. NUMBERS: for each function of DICTIONARY
+ * its number of `full`, or SP_INTERN_FAILED. Returns false when memory is short. A step of
+ * learning, in names_apart.c. */
 bool sp_names_tell_apart(sp_names *names, const Sp__Profiles__ProfilesDictionary *dictionary,
                          const uint32_t *numbers);
-/* "short", "folded", "full". SP_TOOL_WRONG, having said so, when WORD is none of these. */
+/* Parse WORD: "short", "folded" or "full". Returns SP_TOOL_WRONG, after a message, for other
+ * words. */
 int sp_names_parse(const char *word, sp_demangle_style *out);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which functions of one name are several. Another file is not enough: code may be included into a
- * function, whose instructions then belong to two files, but which begins on one line. So functions
- * with addresses are several when their files differ, and their modules or the lines on which they
- * begin, too. Where there are no addresses, as in Python, nothing is included, and the file
- * decides. */
+/* Finds names that several functions have. Two different files are not enough: code may be included
+ * into a function. The instructions of the function then belong to two files, but the function
+ * begins on one line. So functions with addresses count as several if their files differ, and also
+ * their modules or their first lines. Functions without addresses, as in Python, have no included
+ * code, so different files are enough. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tool/model/names.h"
 
 typedef struct piece {
-    const char *file; /* NULL: none was seen */
+    const char *file; /* NULL: no piece was seen yet */
     const char *module;
-    int64_t start_line; /* of its function; 0: not told */
+    int64_t start_line; /* the first line of the function; 0: unknown */
 } piece;
 
 static bool begin_elsewhere(const piece *x, const piece *y)
@@ -20,7 +20,8 @@ static bool begin_elsewhere(const piece *x, const piece *y)
     return x->start_line > 0 && y->start_line > 0 && x->start_line != y->start_line;
 }
 
-/* The path of LOCATION's module, which may be mapped several times. */
+/* The path of the module of LOCATION. Paths are compared, because a module may be mapped several
+ * times. */
 static const char *module_of(const Sp__Profiles__ProfilesDictionary *d,
                              const Sp__Profiles__Location *location)
 {
@@ -31,8 +32,8 @@ static const char *module_of(const Sp__Profiles__ProfilesDictionary *d,
     return path >= 0 && (size_t)path < d->n_string_table ? d->string_table[path] : "";
 }
 
-/* The number of the function whose code LOCATION is, and its place in *OUT. Inlined functions stand
- * before it. SP_INTERN_FAILED: it is not told. */
+/* The number of the function that LOCATION belongs to, and its place in *OUT. It is the last of the
+ * location's lines; inlined functions come before it. SP_INTERN_FAILED: unknown. */
 static uint32_t find_piece(const Sp__Profiles__ProfilesDictionary *d, const uint32_t *numbers,
                            const Sp__Profiles__Location *location, piece *out)
 {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans that have more CPU time than they lasted, on all threads that worked for them: the sign of
- * a scope that was not detached. The threads are those that the samples name. */
+/* Finds spans that have more CPU time than all threads that worked for them can use while the span
+ * lasts. The reason is often a scope that was not detached. The samples name the threads. */
 #include <string.h>
 
 #include "core/compiler.h"
 #include "tool/model/model.h"
 #include "tool/text/messages.h"
 
-/* CPU time above the duration that is tolerated: a share of the duration, and on each thread a tick
- * too many at both ends. A timer fires only at the kernel's timer ticks, which may be 10 ms apart,
- * however short its period is: each sample then has the weight of several periods. */
+/* The CPU time above the duration that is tolerated: a share of the duration, and for each thread a
+ * tick at both ends. A timer fires only at the kernel's timer ticks, which may be 10 ms apart even
+ * if the period of the timer is shorter. Each sample then has the weight of several periods. */
 enum { EXTRA_PERCENT = 10, EXTRA_TICKS = 2, KERNEL_TICK_NS = 10000000 };
 
-/* A thread that worked for a span. Texts of the model: equal ones are one pointer. */
+/* A thread that worked for a span. The texts are strings of the model: equal texts are one
+ * pointer. */
 typedef struct worker {
     const char *service, *instance;
     int64_t tid;
@@ -26,8 +27,8 @@ typedef struct search {
     bool failed;
 } search;
 
-/* Whether entry INDEX of the attribute table is a thread's id. Samples of CPU time may have any
- * index: no reader needed it so far. */
+/* Whether entry INDEX of the attribute table is a thread id. INDEX may be outside the table,
+ * because the attribute indices of CPU samples were not checked when the model was built. */
 static bool is_thread(const Sp__Profiles__ProfilesDictionary *d, int32_t index)
 {
     if (index < 0 || (size_t)index >= d->n_attribute_table)
@@ -39,7 +40,7 @@ static bool is_thread(const Sp__Profiles__ProfilesDictionary *d, int32_t index)
            strcmp(d->string_table[key], "thread.id") == 0;
 }
 
-/* False where the sample's attributes name no thread. */
+/* Returns false when the attributes of the sample name no thread. */
 static bool find_thread(const search *search, const Sp__Profiles__Sample *sample, int64_t *tid)
 {
     const Sp__Profiles__ProfilesDictionary *d = search->profile->dictionary;
@@ -64,8 +65,8 @@ static uint32_t find_span(const search *search, const Sp__Profiles__Sample *samp
     return sp_model_span_of_link(search->model, &id);
 }
 
-/* A thread that works for a span also works for its ancestors. A span that has the thread already
- * has ancestors that have it, too. */
+/* Note that the thread TID worked for SPAN and its ancestors. The walk stops at a span that has the
+ * thread already, because its ancestors have it, too. */
 static void add_worker(search *search, uint32_t span, int64_t tid)
 {
     bool is_new = true;
@@ -78,7 +79,7 @@ static void add_worker(search *search, uint32_t span, int64_t tid)
     }
 }
 
-/* Their links are in the table: the model was made of them. */
+/* Link indices are inside the table here, because the model was built from the same samples. */
 static void add_workers(search *search)
 {
     const Sp__Profiles__Profile *message = search->profile->message;

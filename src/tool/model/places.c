@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where functions are, and what else they are called: what the profiles say of those that have a
- * name. */
+/* The places of functions, and their names in other styles, as the profiles have them. */
 #include <string.h>
 
 #include "core/reach.h"
@@ -16,7 +15,7 @@ static bool reserve(sp_model *model, uint32_t string)
     return true;
 }
 
-/* The first file and module that are told stay; lines become a range. */
+/* The first file and the first module are kept. Lines become a range. */
 bool sp_model_note_place(sp_model *model, uint32_t string, const char *file, const char *module,
                          int64_t line)
 {

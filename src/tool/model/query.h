@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predicates over spans: TraceQL's selection of spans (docs/formats/query.md has the grammar).
- * query_parse.c makes a tree of a text, query_run.c asks it of a model, and query_hint.c says why
- * it selects nothing. Threads: one at a time. */
+/* Queries that select spans, in the syntax of TraceQL (docs/formats/query.md has the grammar).
+ * query_parse.c makes a tree of a text, query_run.c applies the tree to a model, and query_hint.c
+ * says why a query selects nothing. Threads: one at a time. */
 #ifndef SP_TOOL_MODEL_QUERY_H
 #define SP_TOOL_MODEL_QUERY_H
 
@@ -9,17 +9,17 @@
 
 #include "tool/model/model.h"
 
-/* What a value is. ANY: only the span's attribute shows it. */
+/* The type of a value. ANY: an attribute, whose type is known only from its value in a span. */
 typedef enum sp_query_type {
     SP_QUERY_ANY = 0,
-    SP_QUERY_NIL, /* not there */
+    SP_QUERY_NIL, /* absent */
     SP_QUERY_STRING,
     SP_QUERY_NUMBER,
     SP_QUERY_DURATION, /* a number of nanoseconds */
     SP_QUERY_BOOL,
-    SP_QUERY_STATUS, /* a number of OTLP's enum */
+    SP_QUERY_STATUS, /* a number of the enum in OTLP */
     SP_QUERY_KIND,
-    SP_QUERY_SET, /* of spans */
+    SP_QUERY_SET, /* a set of spans */
 } sp_query_type;
 
 typedef enum sp_query_op {
@@ -40,8 +40,8 @@ typedef enum sp_query_op {
     SP_QUERY_SPAN_ATTRIBUTE,
     SP_QUERY_RESOURCE_ATTRIBUTE,
     SP_QUERY_SCOPE_ATTRIBUTE,
-    SP_QUERY_ATTRIBUTE, /* of the span, else of its resource */
-    /* of values */
+    SP_QUERY_ATTRIBUTE, /* of the span, or else of its resource */
+    /* comparisons of values */
     SP_QUERY_EQUAL,
     SP_QUERY_UNEQUAL,
     SP_QUERY_LESS,
@@ -50,17 +50,19 @@ typedef enum sp_query_op {
     SP_QUERY_MORE_EQUAL,
     SP_QUERY_MATCH,
     SP_QUERY_NO_MATCH,
-    /* of conditions; AND and OR also of sets */
+    /* operators on conditions; AND and OR also on sets */
     SP_QUERY_NOT,
     SP_QUERY_AND,
     SP_QUERY_OR,
-    /* of sets; SELECT makes one of a condition, or of all spans when it has none */
+    /* operators on sets; SELECT makes a set from a condition, or the set of all spans if it has no
+     * condition */
     SP_QUERY_SELECT,
     SP_QUERY_CHILD,
     SP_QUERY_DESCENDANT,
 } sp_query_op;
 
-/* number: also of a bool, a status and a kind. Integers keep all bits. */
+/* A bool, a status and a kind are numbers, too. Integers are also in `integer`, which keeps all
+ * bits. */
 typedef struct sp_query_value {
     sp_query_type type;
     bool is_integer;
@@ -73,7 +75,7 @@ typedef struct sp_query_node {
     sp_query_op op;
     sp_query_type type;
     size_t position;
-    sp_query_value value; /* of a literal; .text: an attribute's key */
+    sp_query_value value; /* the value of a literal; value.text is the key of an attribute */
     struct sp_query_node *left, *right;
     struct sp_query_regex *regex;
 } sp_query_node;
@@ -94,21 +96,22 @@ typedef struct sp_query_error {
     char text[256];  /* one sentence */
 } sp_query_error;
 
-/* TEXT as a query, to be freed by sp_query_deinit in any case. False with the reason in *ERROR. */
+/* Parse TEXT. Returns false, with the reason in *ERROR, when it is not a query. Free QUERY by
+ * sp_query_deinit in any case. */
 bool sp_query_parse(sp_query *query, const char *text, sp_query_error *error);
 void sp_query_deinit(sp_query *query);
 
-/* For each span of MODEL whether QUERY selects it: an array for free(), by number of span. NULL
- * when memory is short. */
+/* For each span of MODEL, whether QUERY selects it: an array, by number of span. Free it by free().
+ * NULL: memory is short. */
 bool *sp_query_run(const sp_query *query, const sp_model *model);
-/* VALUE (may be NULL) as the values of queries: one that is not there, a list, a map and bytes are
- * SP_QUERY_NIL. */
+/* VALUE (may be NULL) as a value of queries. It is SP_QUERY_NIL when VALUE is absent, a list, a map
+ * or bytes. */
 sp_query_value sp_query_value_of(const Sp__Common__AnyValue *value);
 
 #define SP_QUERY_HINT_LENGTH 512
-/* Why the query TEXT (may be NULL) selects no span of MODEL, with the position: an attribute that
- * nothing has, or that is of another type. False, and "" in OUT: it selects some, or attributes are
- * not the reason. */
+/* Say why the query TEXT (may be NULL) selects no span of MODEL, with the position in TEXT: an
+ * attribute that nothing has, or that has another type. Returns false, with "" in OUT, when it
+ * selects spans, or attributes are not the reason. */
 bool sp_query_hint(char out[SP_QUERY_HINT_LENGTH], const sp_model *model, const char *text);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a query selects no span, as far as attributes tell: none has that key, or its values are
- * numbers where the query has a text. */
+/* Says why a query selects no span, if an attribute is the reason: nothing in the files has its
+ * key, or its values have another type than the value in the query. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,15 @@
 
 /* ---- the attributes of the files ---- */
 
-/* Of which thing the attributes are. */
+/* What attributes belong to. */
 typedef enum owner { OF_SPAN = 0, OF_RESOURCE, OF_SCOPE, OWNERS } owner;
 
 enum { NEAREST = 3 };
 
 typedef struct known {
     sp_intern keys[OWNERS];
-    uint32_t *types[OWNERS]; /* by number of key: a bit 1 << sp_query_type for each seen */
+    /* by number of key: a bit 1 << sp_query_type for each type that was seen */
+    uint32_t *types[OWNERS];
     size_t capacity[OWNERS];
     bool failed;
 } known;
@@ -38,7 +39,8 @@ static void learn(known *known, owner of, Sp__Common__KeyValue *const *attribute
     }
 }
 
-/* Spans of one resource and of one scope mostly follow each other. */
+/* Learn all attributes of the model. Spans of one resource or scope usually follow each other, so
+ * each resource and scope is read only when it changes. */
 static void learn_all(known *known, const sp_model *model)
 {
     const Sp__Resource__Resource *resource = NULL;
@@ -69,7 +71,7 @@ static uint32_t types_of(const known *known, owner of, const char *key)
     return number == SP_INTERN_FAILED ? 0 : known->types[of][number];
 }
 
-/* What the attribute that NODE names is; 0: nothing has it. */
+/* The types of the attribute that NODE names, as bits; 0: nothing has this attribute. */
 static uint32_t types_of_node(const known *known, const sp_query_node *node)
 {
     const char *key = node->value.text;
@@ -89,7 +91,8 @@ static const char *last_part(const char *key)
     return point ? point + 1 : key;
 }
 
-/* Names that were changed in a later version of a convention mostly end alike. */
+/* Whether KEY may be another name for ASKED. A name that was changed in a later version of a
+ * convention usually has the same ending. */
 static bool is_akin(const char *key, const char *asked)
 {
     return strstr(key, asked) || strstr(asked, key) ||
@@ -110,7 +113,8 @@ static bool is_taken(const candidate *list, size_t count, const char *key)
     return false;
 }
 
-/* The best one that LIST, which has COUNT, does not have. False: there is no other. */
+/* Find the attribute that is most similar to ASKED and not among the COUNT members of LIST, and put
+ * it at LIST[COUNT]. Returns false when there is no other one. */
 static bool find_next(const known *known, const char *asked, candidate *list, size_t count)
 {
     sp_spelling spelling = {.text = asked, .length = strlen(asked), .far_off = UINT32_MAX};
@@ -130,7 +134,8 @@ static bool find_next(const known *known, const char *asked, candidate *list, si
     return spelling.found != NULL;
 }
 
-/* As a query writes it; NODE asks for another one. */
+/* Write the key of MEANT in the syntax of queries. NODE is the attribute that was asked for; its
+ * kind decides whether the short form is used. */
 static int write_key(char *out, size_t size, const candidate *meant, const sp_query_node *node)
 {
     static const char *const prefixes[OWNERS] = {"span", "resource", "instrumentation"};
@@ -166,7 +171,7 @@ static bool is_number_text(const char *text)
     return length && !text[length];
 }
 
-/* What to do about an attribute whose values are all of TYPE, and which is compared with VALUE.
+/* Advice about an attribute whose values are all of TYPE, and which the query compares with VALUE.
  * NULL: nothing is wrong. */
 static const char *advice_for(sp_query_type type, const sp_query_node *value, bool is_match)
 {
@@ -188,7 +193,7 @@ static const char *advice_for(sp_query_type type, const sp_query_node *value, bo
     return NULL;
 }
 
-/* The only type of TYPES, or SP_QUERY_ANY. */
+/* The type whose bit is the only one in TYPES, or SP_QUERY_ANY. */
 static sp_query_type only_type(uint32_t types)
 {
     for (sp_query_type type = SP_QUERY_NIL; type <= SP_QUERY_BOOL; type++)
@@ -217,7 +222,8 @@ static bool say(search *search, const sp_query_node *node, const char *sentence)
     return true;
 }
 
-/* ATTRIBUTE stands alone, or is compared with VALUE by the node OF. */
+/* Say what is wrong with ATTRIBUTE, which the node OF compares with VALUE. OF and VALUE are NULL
+ * when ATTRIBUTE is a condition by itself. Returns false when nothing is wrong. */
 static bool explain(search *search, const sp_query_node *attribute, const sp_query_node *of,
                     const sp_query_node *value)
 {
@@ -226,7 +232,7 @@ static bool explain(search *search, const sp_query_node *attribute, const sp_que
     bool is_nil = is_literal && value->type == SP_QUERY_NIL;
     uint32_t types = types_of_node(&search->known, attribute);
     if (!types && is_nil && of->op == SP_QUERY_EQUAL)
-        return false; /* this holds for all spans */
+        return false; /* true for all spans, so this is not the reason */
     if (!types) {
         say_absent(text, sizeof text, &search->known, attribute);
         return say(search, attribute, text);
@@ -243,7 +249,8 @@ static bool explain(search *search, const sp_query_node *attribute, const sp_que
     return say(search, attribute, text);
 }
 
-/* In the order of the text. What is under a ! is left out: it may hold for every span. */
+/* Explain the first attribute, in the order of the text, that something is wrong with. Attributes
+ * under a ! are ignored, because the negated condition may be true for every span. */
 static bool look(search *search, const sp_query_node *node)
 {
     if (!node || node->op == SP_QUERY_NOT)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Pratt parser: each operator has a strength, and an operand belongs to the stronger of its two
- * neighbours. Conditions and sets of spans have operators of their own, so the parser is told which
- * of them it reads. */
+/* A Pratt parser: each operator has a strength, and an operand between two operators belongs to the
+ * stronger one. Conditions have other operators than sets of spans, so parameters say which of the
+ * two is parsed. */
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ enum { MAX_DEPTH = 64, MAX_LENGTH = 8192 };
 typedef struct parser {
     sp_query *query;
     const char *text;
-    size_t at; /* behind the white space in front of the next token */
+    size_t at; /* the start of the next token; white space before it was skipped */
     unsigned depth;
     sp_query_error *error;
 } parser;
@@ -41,7 +41,7 @@ static void skip_space(parser *parser)
         parser->at++;
 }
 
-/* Whether WORD, of signs, is next; then it is taken. */
+/* Whether WORD, which has no letters, is next. If so, skip it and the white space after it. */
 static bool take(parser *parser, const char *word)
 {
     size_t length = strlen(word);
@@ -78,7 +78,7 @@ static char unescape(char c)
     return c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c;
 }
 
-/* The text in quotes that begins here. */
+/* Parse the text in quotes that begins here. */
 static char *parse_quoted(parser *parser)
 {
     size_t start = parser->at, length = 0;
@@ -143,7 +143,8 @@ static const unit *find_unit(const char *text, size_t length)
     return NULL;
 }
 
-/* Digits with a point and an exponent; nothing else that strtod takes, such as hex or "inf". */
+/* The length of a number: digits with a point and an exponent. Other forms that strtod accepts,
+ * such as hex or "inf", are not numbers here. */
 static size_t number_length(const char *text)
 {
     size_t length = strspn(text, "0123456789");
@@ -165,7 +166,7 @@ static size_t unit_length(const char *text)
     return length;
 }
 
-/* One part, such as 1h of 1h30m, added to VALUE. */
+/* Parse one part of a number, such as 1h in 1h30m, and add it to VALUE. */
 static bool parse_part(parser *parser, sp_query_value *value, bool is_first)
 {
     const char *text = parser->text + parser->at;
@@ -215,7 +216,7 @@ static sp_query_node *parse_number(parser *parser)
 
 /* ---- words ---- */
 
-/* What may stand in a word, and in the name of an attribute. */
+/* Whether C may be part of a word or of the name of an attribute. */
 static bool is_word(char c)
 {
     return c && !isspace((unsigned char)c) && !strchr("{}()=~!<>&|,^\"`*+", c);
@@ -277,7 +278,7 @@ static const struct {
               {"instrumentation.", SP_QUERY_SCOPE_ATTRIBUTE},
               {".", SP_QUERY_ATTRIBUTE}};
 
-/* The attribute whose key begins here, behind its scope. */
+/* Parse an attribute. Its scope, such as "span.", was skipped, and its key begins here. */
 static sp_query_node *parse_attribute(parser *parser, sp_query_op op, size_t position)
 {
     size_t start = parser->at, length = word_length(parser->text + start);
@@ -309,12 +310,13 @@ static bool is_scope(const char *text)
     return false;
 }
 
-/* What people write who know another language. */
+/* Operators of other languages, with ours, for messages. */
 static const struct {
     const char *word, *operator;
 } word_operators[] = {{"and", "&&"}, {"or", "||"}, {"not", "!"}};
 
-/* What `spanprof spans` shows and measures by samples. */
+/* Values that `spanprof spans` shows, but that queries do not have, because they are sums of
+ * samples. */
 static const struct {
     const char *word, *what, *sort;
 } measured[] = {{"cpu", "CPU time", "cpu"},
@@ -323,7 +325,8 @@ static const struct {
                 {"alloc", "allocated memory", "alloc"},
                 {"samples", "the number of samples", "samples"}};
 
-/* Whether an operator is next that is written as a word. */
+/* Report an operator that is written as a word. Returns false when the next word is not such an
+ * operator. */
 static bool refuse_word_operator(parser *parser, size_t position)
 {
     const char *text = parser->text + position;
@@ -414,7 +417,7 @@ static const infix set_operators[] = {
     {">", SP_QUERY_CHILD, 3},
 };
 
-/* The operator that comes next, or NULL. */
+/* The next operator, or NULL. */
 static const infix *peek(const parser *parser, bool sets)
 {
     const infix *all = sets ? set_operators : value_operators;
@@ -485,7 +488,7 @@ static bool check_comparison(parser *parser, const sp_query_node *node)
                 type_name(right));
 }
 
-/* Whether NODE is true or false: an attribute may be. */
+/* Check that NODE can be a condition. An attribute can, because its value may be true or false. */
 static bool check_condition(parser *parser, const sp_query_node *node)
 {
     if (node->type == SP_QUERY_BOOL || node->type == SP_QUERY_ANY)
@@ -512,7 +515,7 @@ static bool check(parser *parser, sp_query_node *node, bool sets)
                : check_comparison(parser, node);
 }
 
-/* Something stands where an operator, or CLOSING, is needed. */
+/* Report that an operator or CLOSING is needed here. */
 static void *fail_unexpected(parser *parser, const char *closing)
 {
     static const char *const relations[] = {"<<", "<", "~", "!>", "!<", "!~", "&>", "&<", "&~"};
@@ -534,7 +537,7 @@ static void *fail_unexpected(parser *parser, const char *closing)
     return fail(parser, parser->at, "an operator or %s has to stand here", closing);
 }
 
-/* Take CLOSING of what opened at POSITION. */
+/* Skip CLOSING, which closes what was opened at POSITION. Its absence is an error. */
 static bool take_closing(parser *parser, const char *closing, size_t position)
 {
     if (take(parser, closing))
@@ -567,7 +570,7 @@ static sp_query_node *parse_not(parser *parser)
     return node;
 }
 
-/* { condition } */
+/* Parse "{ condition }". */
 static sp_query_node *parse_braces(parser *parser)
 {
     size_t position = parser->at;
@@ -618,7 +621,7 @@ static sp_query_node *parse_operator(parser *parser, const infix *of, sp_query_n
     return node->right && check(parser, node, sets) ? node : NULL;
 }
 
-/* All that binds more than STRENGTH. */
+/* Parse an expression whose operators are all stronger than STRENGTH. */
 static sp_query_node *parse(parser *parser, unsigned strength, bool sets)
 {
     if (++parser->depth > MAX_DEPTH)
@@ -633,9 +636,9 @@ static sp_query_node *parse(parser *parser, unsigned strength, bool sets)
     return node;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole query ---- */
 
-/* Whether TEXT has braces outside of quotes: then it is about sets. */
+/* Whether TEXT has a brace outside of quotes: then the query is about sets of spans. */
 static bool has_braces(const char *text)
 {
     char quote = 0;

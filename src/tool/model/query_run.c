@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A query asked of a model. What is not there, and what is of another type, is neither equal nor
- * unequal to anything but nil. */
+/* Applies a query to a model. A value that is absent, and values of different types, are neither
+ * equal nor unequal. Only comparisons with nil are different: they find out whether a value is
+ * absent. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/hex.h"
 #include "tool/model/query.h"
 
-/* What intrinsics ask of a whole trace. */
+/* What queries can ask about a whole trace. */
 typedef struct trace {
     uint64_t start_ns, end_ns;
-    uint32_t root; /* a span */
+    uint32_t root; /* the number of a span */
     bool root_is_top;
 } trace;
 
@@ -29,8 +30,8 @@ static bool has_no_parent(const sp_model_span *span)
     return memcmp(span->parent_span_id, none, sizeof none) == 0;
 }
 
-/* The root is a span that says it has no parent, else the first whose parent is not in the files.
- */
+/* Add a span to its trace. The root of a trace is its first span without a parent id, or else its
+ * first span whose parent is not in the files. */
 static void note_span(trace *trace, const sp_model_span *span, uint32_t number, bool is_new)
 {
     bool is_top = has_no_parent(span);
@@ -44,7 +45,7 @@ static void note_span(trace *trace, const sp_model_span *span, uint32_t number, 
     trace->end_ns = span->end_ns > trace->end_ns ? span->end_ns : trace->end_ns;
 }
 
-/* In the order of the spans' starts, roots first. */
+/* Find all traces, in span_order: roots by start, then their descendants. */
 static bool find_traces(runner *runner)
 {
     const sp_model *model = runner->model;
@@ -147,7 +148,7 @@ static sp_query_value duration_value(uint64_t start_ns, uint64_t end_ns)
     return integer_value(SP_QUERY_DURATION, duration < INT64_MAX ? (int64_t)duration : INT64_MAX);
 }
 
-/* What intrinsics of the trace say. */
+/* The value of the trace of span NUMBER that OP asks for. */
 static sp_query_value trace_value(const runner *runner, sp_query_op op, uint32_t number)
 {
     const trace *trace = &runner->traces[runner->trace_of[number]];
@@ -212,7 +213,8 @@ static bool is_numeric(sp_query_type type)
     return type == SP_QUERY_NUMBER || type == SP_QUERY_DURATION;
 }
 
-/* Below 0, 0, or above. False when the two are not of one type. */
+/* *OUT: below 0, 0 or above 0. Returns false when A and B cannot be compared: they have different
+ * types, or one is not a number (NaN). A number and a duration can be compared. */
 static bool compare(const sp_query_value *a, const sp_query_value *b, int *out)
 {
     if (a->type != b->type && !(is_numeric(a->type) && is_numeric(b->type)))
@@ -223,7 +225,7 @@ static bool compare(const sp_query_value *a, const sp_query_value *b, int *out)
         *out = (a->integer > b->integer) - (a->integer < b->integer);
     else
         *out = (a->number > b->number) - (a->number < b->number);
-    return a->number == a->number && b->number == b->number; /* no NaN */
+    return a->number == a->number && b->number == b->number; /* false for NaN */
 }
 
 static bool decide(sp_query_op op, int order)
@@ -273,7 +275,7 @@ static bool holds(const runner *runner, const sp_query_node *node, uint32_t numb
         return holds(runner, node->left, number) || holds(runner, node->right, number);
     if (node->left)
         return holds_comparison(runner, node, number);
-    answer own; /* a value alone: an attribute that is true, or the word */
+    answer own; /* a value without a comparison: the word `true`, or an attribute that is true */
     find_value(runner, node, number, &own);
     return own.value.type == SP_QUERY_BOOL && own.value.integer;
 }
@@ -291,8 +293,8 @@ static bool *select_spans(const runner *runner, const sp_query_node *node)
     return marks;
 }
 
-/* RIGHT keeps spans whose parent, or with DEEP some ancestor, is in LEFT; parents come before
- * children in the order of spans. */
+/* Keep in RIGHT only spans whose parent is in LEFT, or with DEEP an ancestor. span_order has
+ * parents before children, so LEFT can be extended to descendants on the way. */
 static void keep_below(const runner *runner, bool *left, bool *right, bool deep)
 {
     const sp_model *model = runner->model;
@@ -304,7 +306,8 @@ static void keep_below(const runner *runner, bool *left, bool *right, bool deep)
     }
 }
 
-/* RIGHT becomes the spans of both; with BOTH only those of traces in which each has some. */
+/* Make RIGHT the union of LEFT and RIGHT. BOTH: only with spans of traces that have spans in LEFT
+ * and also in RIGHT. Returns false when memory is short. */
 static bool unite(const runner *runner, const bool *left, bool *right, bool both)
 {
     uint32_t count = runner->model->span_index.count;

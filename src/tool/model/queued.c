@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds spans that lasted longer than threads worked and waited under them, beyond chance. The sum
- * of wall time is that of all threads: where several work at once it is larger, so that less of the
- * time without a thread shows, never more. Time in which the process was not sampled does not
+/* Finds spans that lasted longer than threads worked and waited for them, beyond chance. Wall time
+ * is a sum over all threads. If several threads work at once, it is larger, and less of the time
+ * without a thread is found, never more. Time in which the process was not sampled does not
  * count. */
 #include "tool/model/queued.h"
 
@@ -16,12 +16,13 @@
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
 
-/* A difference of more standard errors than this is no chance. Where threads wait for cores, what
- * seems to run and what seems to wait is uncertain by up to one in UNCERTAIN_OF. With more than one
- * in LOST_OF of the linked time lost, a span's time may be among it. */
+/* A difference of more than SURE_ERRORS standard errors is not chance. If threads wait for cores,
+ * the shares of running and waiting threads are uncertain by up to one in UNCERTAIN_OF. If more
+ * than one in LOST_OF of the linked time was lost, nothing is reported, because the lost time may
+ * belong to one span. */
 enum { SURE_ERRORS = 3, UNCERTAIN_OF = 10, LOST_OF = 10 };
 
-/* "" and 0: not told. */
+/* "" and 0 mean unknown. */
 typedef struct process {
     const char *service, *instance;
     int64_t pid;
@@ -35,15 +36,15 @@ typedef struct window {
 typedef struct search {
     const sp_model *model;
     const sp_model_type *type;
-    uint64_t tick_ns, visit_ns; /* that a sample of CPU time, and a visit, may stand for */
-    sp_intern traces;           /* with samples of spans that the files do not have */
-    uint64_t *missing_ns;       /* by trace: of these samples */
-    window *windows;            /* of all processes, by begin */
+    uint64_t tick_ns, visit_ns; /* the time that a CPU sample, or a visit, may stand for */
+    sp_intern traces;     /* ids of traces that have samples of spans that the files do not have */
+    uint64_t *missing_ns; /* by number of `traces`: the value of these samples */
+    window *windows;      /* of all processes, sorted by begin */
     size_t count;
-    window *own; /* of `process`, without overlaps */
+    window *own; /* the windows of `process`, without overlaps */
     size_t own_count;
-    const Sp__Resource__Resource *resource; /* of the span that was looked at last */
-    process process;                        /* its process */
+    const Sp__Resource__Resource *resource; /* of the last span that was examined */
+    process process;                        /* the process of `resource` */
     bool has_process;
 } search;
 
@@ -63,7 +64,7 @@ static bool is_same(const process *a, const process *b)
            a->pid == b->pid;
 }
 
-/* Other tracers may not tell the instance or the PID. */
+/* Whether A and B may be the same process. Other tracers may not record the instance or the PID. */
 static bool may_be_same(const process *a, const process *b)
 {
     return strcmp(a->service, b->service) == 0 &&
@@ -77,7 +78,7 @@ static int compare_windows(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A length that is too large ends at the end of time. */
+/* The end of PROFILE. A sum that overflows becomes the latest time. */
 static uint64_t end_of(const Sp__Profiles__Profile *profile)
 {
     uint64_t end = profile->time_unix_nano + profile->duration_nano;
@@ -103,7 +104,8 @@ static bool collect_windows(search *search, uint32_t type)
     return true;
 }
 
-/* The parts of a window that was too large for one request have the same time. */
+/* Add NEXT to the own windows, or join it with the last one. A window that was too large for one
+ * request has several parts with the same time. */
 static void add_own(search *search, const window *next)
 {
     window *last = search->own_count ? &search->own[search->own_count - 1] : NULL;
@@ -144,7 +146,7 @@ static size_t find_window(const search *search, uint64_t time_ns)
     return low;
 }
 
-/* For how much of SPAN the wall time of its process was sampled. */
+/* For how much of SPAN's duration the wall time of its process was sampled. */
 static uint64_t sampled_ns(search *search, const sp_model_span *span)
 {
     uint64_t sum = 0;
@@ -158,22 +160,22 @@ static uint64_t sampled_ns(search *search, const sp_model_span *span)
     return sum;
 }
 
-/* The standard error of the span's wall time: of its visits, and of its ticks of CPU time. */
+/* The standard error of a span's wall time: from its visits, and from its ticks of CPU time. */
 static double error_of(const search *search, uint64_t cpu_ns, uint64_t waited_ns)
 {
     double visits = (double)sp_model_visits_error_ns(search->visit_ns, waited_ns);
     return sqrt(visits * visits + (double)search->tick_ns * (double)cpu_ns);
 }
 
-/* What the samples in SPAN's trace may have of it that its own sum has not: they are of descendants
- * that the files do not have. */
+/* The value of samples in SPAN's trace whose spans the files do not have. These spans may be
+ * descendants of SPAN, and their values are not in SPAN's sum. */
 static uint64_t missing_of(const search *search, const sp_model_span *span)
 {
     uint32_t trace = sp_intern_find(&search->traces, span->id.trace_id, sizeof span->id.trace_id);
     return trace == SP_INTERN_FAILED ? 0 : search->missing_ns[trace];
 }
 
-/* The most that threads may have worked and waited for SPAN. */
+/* The longest time that threads may have worked and waited for SPAN. */
 static double most_of(const search *search, const sp_model_span *span)
 {
     uint64_t wall = sp_where_sum(span->wall_ns), cpu = span->wall_ns[SP_WHERE_CPU];
@@ -193,7 +195,7 @@ static uint64_t queued_ns(search *search, const sp_model_span *span)
     return (double)sampled > most ? sampled - sp_where_sum(span->wall_ns) : 0;
 }
 
-/* Count a sample of a span that the files do not have for its trace. */
+/* Add a sample to the sum of its trace. The files do not have the span of the sample. */
 static bool add_missing(search *search, const sp_model_sample *sample)
 {
     const sp_model_link *link = sp_intern_key(&search->model->links, sample->link);
@@ -218,8 +220,8 @@ static bool find_missing(search *search, uint32_t type)
     return done;
 }
 
-/* What a visit stood for on average: more than a period when there were too many threads to visit
- * each in each round, or rounds came late. */
+/* The average time that a visit stood for. It is more than a period when there were too many
+ * threads to visit each in each round, or when rounds came late. */
 static uint64_t find_visit_ns(const sp_model *model, uint32_t type)
 {
     uint64_t visits = 0, waited = 0, period = sp_model_period_ns(&model->types[type]);
@@ -242,7 +244,7 @@ static double linked_ns(const sp_model *model, uint32_t type)
     return sum;
 }
 
-/* Samples of PROFILE whose span is not known, or that were dropped. */
+/* The number of samples of PROFILE whose span is unknown, or that were dropped. */
 static double lost_samples(const sp_model_profile *profile)
 {
     static const char *const keys[] = {"spanprof.samples.unknown", "spanprof.dropped.visits",
@@ -254,8 +256,8 @@ static double lost_samples(const sp_model_profile *profile)
     return sum;
 }
 
-/* Time of these samples, CPU time for which there is no sample, and time that the host of a virtual
- * machine took: it is added to all samples, and may be that of one span. */
+/* The lost time: that of lost samples, CPU time without a sample, and time that the host of a
+ * virtual machine took. The last is added to all samples, but may belong to one span. */
 static double lost_ns(const sp_model *model, uint32_t type)
 {
     uint32_t cpu = sp_model_cpu_type(model, true);
@@ -271,8 +273,8 @@ static double lost_ns(const sp_model *model, uint32_t type)
     return sum;
 }
 
-/* Wall time that was sampled from outside has nothing of the time in which a thread waited for a
- * core. */
+/* Whether wall time of the type was sampled from outside. Such wall time does not include the time
+ * in which a thread waited for a core. */
 static bool is_from_outside(const sp_model *model, uint32_t type)
 {
     for (size_t i = 0; i < model->profile_count; i++)

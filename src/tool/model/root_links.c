@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* False: LINK leads to a span that the files do not have. */
+/* Change LINK to lead to the local root of its span. Returns false when the files do not have the
+ * span. */
 static bool lead_to_root(Sp__Profiles__Link *link, const sp_model *model)
 {
     sp_model_link id;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks with a frame below the root: the thread, or the span, that their samples belong to. */
+/* Adds an outermost frame to stacks: the thread, or the span, that their samples belong to. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tool/model/model.h"
 #include "tool/text/messages.h"
 
-/* A stack without frames gets one that says so, below the new one. */
+/* A stack without frames also gets the frame SP_MODEL_NO_STACK, inside the new frame. */
 uint32_t sp_model_add_root(sp_model *model, uint32_t stack, const char *name)
 {
     const sp_intern_entry *entry = &model->stacks.entries[stack];

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What two samples have to share to be one: all members before their value. */
+/* The length of the key of a sample: all members before `value`. Samples with equal keys are added
+ * up. */
 #define KEY_BYTES (10 * sizeof(uint32_t))
 _Static_assert(offsetof(sp_model_sample, lock) + sizeof(uint32_t) == KEY_BYTES,
                "the key is not the beginning of a sample");
@@ -14,7 +15,7 @@ static uint64_t hash_of(const sp_model_sample *sample)
     return sp_hash_bytes(sample, KEY_BYTES);
 }
 
-/* The upper half of a hash: the lower one chooses the slot. */
+/* The upper half of a hash. The lower half chooses the slot. */
 static uint32_t tag_of(uint64_t hash)
 {
     return (uint32_t)(hash >> 32);
@@ -39,7 +40,7 @@ static bool grow(sp_sample_index *index, const sp_model_sample *samples)
     return true;
 }
 
-/* The slot of a sample with the key of SAMPLE, or the free one where it belongs. */
+/* The slot of the sample that has the key of SAMPLE, or the free slot for it. */
 static sp_intern_slot *find_slot(const sp_sample_index *index, const sp_model_sample *samples,
                                  const sp_model_sample *sample, uint64_t hash)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that samples itself and is sampled from outside, too: each file is right, and their sum
- * counts the same time twice. */
+/* Warns when a process sampled itself and was also sampled from outside: each file is correct, but
+ * their sum counts the same time twice. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "tool/model/model.h"
 #include "tool/text/messages.h"
 
-/* Windows of one sampler follow each other; clocks that are read one after the other differ by less
- * than this. */
+/* The windows of one sampler follow each other. They may seem to overlap by less than this, because
+ * clocks are read one after the other. */
 #define TOLERANCE_NS UINT64_C(1000000)
 
 static uint64_t begin_of(const sp_model_profile *profile)
@@ -27,7 +27,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* By process and type, then by time. */
+/* Sort by process and type, then by time. */
 static int compare(const void *a_pointer, const void *b_pointer)
 {
     const sp_model_profile *a = *(sp_model_profile *const *)a_pointer;
@@ -38,7 +38,7 @@ static int compare(const void *a_pointer, const void *b_pointer)
     return order ? order : compare_numbers(begin_of(a), begin_of(b));
 }
 
-/* The parts of a window that was too large for one request have the same time. */
+/* A window that was too large for one request has several parts with the same time. */
 static bool is_same_window(const sp_model_profile *a, const sp_model_profile *b)
 {
     return begin_of(a) == begin_of(b) && end_of(a) == end_of(b);
@@ -51,7 +51,8 @@ static bool is_twice(const sp_model_profile *first, const sp_model_profile *next
            !is_same_window(first, next) && begin_of(next) + TOLERANCE_NS < end_of(first);
 }
 
-/* The profiles that cover time, of processes that have a name. */
+/* Put profiles into LIST that are about a time and not a moment, and that name their process.
+ * Returns their number. */
 static size_t take(const sp_model *model, const sp_model_profile **list)
 {
     size_t count = 0;
