@@ -15,7 +15,8 @@
 
 /* ---- type ---- */
 
-/* Types that files may have; any other word has to be the name of a type in these. */
+/* Whether WORD is a type that files can have. Any other word must be the name of a type in the
+ * given files. */
 static bool is_type_word(const char *word)
 {
     static const char *const words[] = {
@@ -55,7 +56,8 @@ static int unknown_type(const sp_model *model, const char *word)
         word, list);
 }
 
-/* The type that WORD means. Of a span, time and bytes are best told by inner links. */
+/* The type that WORD means. INNERMOST: prefer a type that is linked to innermost spans, because it
+ * shows best what a span took. */
 static uint32_t type_of_word(const sp_model *model, const char *word, bool innermost)
 {
     if (strcmp(word, "cpu") == 0)
@@ -92,7 +94,7 @@ static void note_other_unit(const sp_selection *selection, const char *word)
                  selection->model->types[other].unit);
 }
 
-/* Only live blocks outlive something. */
+/* --outlived needs a type of live blocks whose samples have an age. */
 static int select_outlived(sp_selection *selection)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
@@ -109,7 +111,7 @@ static int select_outlived(sp_selection *selection)
     return SP_TOOL_DONE;
 }
 
-/* Only snapshots are compared. */
+/* --since needs a type of snapshots. */
 static int select_grown(sp_selection *selection, const sp_select_options *options)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
@@ -176,7 +178,8 @@ int sp_select_spans(const sp_model *model, const char *text, bool **marks)
     return status;
 }
 
-/* The spans of OPTIONS' query and name, as sp_select_spans. */
+/* Mark the spans that match the query, the names and the percentile of OPTIONS. *MARKS is as for
+ * sp_select_spans. */
 static int match_spans(sp_selection *selection, const sp_select_options *options, bool **marks)
 {
     const sp_model *model = selection->model;
@@ -197,8 +200,9 @@ static int match_spans(sp_selection *selection, const sp_select_options *options
     return status;
 }
 
-/* MARKED, one for each span and perhaps some of them set: the selected spans and their descendants
- * (unless SELF). */
+/* Mark also the spans that were asked for by id, remove spans of other traces, and (unless SELF)
+ * mark the descendants of all marked spans. MARKED has one member for each span, and some may be
+ * set before the call. */
 static void mark_spans(sp_selection *selection, bool *marked, bool self)
 {
     const sp_model *model = selection->model;
@@ -213,7 +217,8 @@ static void mark_spans(sp_selection *selection, bool *marked, bool self)
         selection->span_count += sp_asked_mark_descendants(model, marked);
 }
 
-/* A span that the files do not have: its samples may still be there. */
+/* Whether LINK leads to a span that was asked for by id, but that the files do not have. They may
+ * still have its samples. */
 static bool is_asked_without_span(const sp_selection *selection, const sp_model_link *link)
 {
     const sp_asked *asked = &selection->asked;
@@ -237,7 +242,8 @@ static bool link_matches(const sp_selection *selection, const bool *marked, uint
            is_asked_without_span(selection, link);
 }
 
-/* MARKED, which is taken, may be NULL: no span is marked yet. */
+/* Set selection->links from the selected spans. MARKED may be NULL: no span is marked yet. This
+ * function frees MARKED. Returns false when memory is short. */
 static bool mark_links(sp_selection *selection, bool *marked, bool self)
 {
     const sp_model *model = selection->model;
@@ -269,7 +275,7 @@ static void add_up(sp_selection *selection)
 
 /* ---- why nothing matched ---- */
 
-/* How many samples of the selected kind link to SPAN and its descendants. */
+/* The number of samples of the selected type that are linked to SPAN and its descendants. */
 static uint64_t count_below(const sp_selection *selection, uint32_t span)
 {
     sp_selection other = *selection;
@@ -317,7 +323,7 @@ static int no_samples_of_span(const sp_selection *selection, const sp_select_opt
     return span_without_samples(selection, options, span);
 }
 
-/* Samples of the matching spans and their descendants. */
+/* The number of samples of the matching spans and their descendants. */
 static uint64_t count_below_matches(const sp_selection *selection, const sp_select_options *options)
 {
     sp_selection other = *selection;
@@ -332,8 +338,8 @@ static uint64_t count_below_matches(const sp_selection *selection, const sp_sele
     return other.count;
 }
 
-/* Turn MARKED, a mark for each span, into marks of their local roots that are not marked
- * themselves. */
+/* Return marks of the local roots of the spans in MARKED, without roots that are in MARKED
+ * themselves. Frees MARKED. Returns NULL when memory is short. */
 static bool *roots_of(const sp_model *model, bool *marked)
 {
     bool *roots = calloc(model->span_index.count + (size_t)1, sizeof *roots);
@@ -346,8 +352,8 @@ static bool *roots_of(const sp_model *model, bool *marked)
     return roots;
 }
 
-/* Whether the profiles link to local roots only, and have samples of the matching spans' roots:
- * these may include samples of the matching spans. */
+/* Whether the profiles are linked to local roots only, and have samples of the roots of the
+ * matching spans. Some of these samples may belong to the matching spans. */
 static bool scope_hides_matches(const sp_selection *selection, const sp_select_options *options)
 {
     sp_selection other = *selection;
@@ -364,7 +370,7 @@ static bool scope_hides_matches(const sp_selection *selection, const sp_select_o
     return other.count > 0;
 }
 
-/* "1 span matches", "2 spans match". */
+/* "1 span matches" or "2 spans match". */
 static const char *count_matches(char out[2 * SP_COUNTED_LENGTH], uint32_t count)
 {
     snprintf(out, (size_t)2 * SP_COUNTED_LENGTH, "%s %s", SP_COUNTED(count, "span"),
@@ -411,7 +417,7 @@ static int no_match_of_where(const sp_selection *selection, const sp_select_opti
                       option, is_one ? "it" : "them", advice);
 }
 
-/* The files may have their spans. */
+/* Report that the traces that were asked for have no samples. The files may have their spans. */
 static int no_samples_of_traces(const sp_selection *selection)
 {
     const sp_model *model = selection->model;

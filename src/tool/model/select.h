@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which samples a question means: those of a span with its descendants, of a trace, or all; of one
- * type, and of wall time perhaps only those that waited. */
+/* Selects samples: those of spans with their descendants, of traces, or all; of one type, and of
+ * wall time perhaps only those that waited. */
 #ifndef SP_TOOL_MODEL_SELECT_H
 #define SP_TOOL_MODEL_SELECT_H
 
@@ -9,44 +9,51 @@
 #include "tool/text/options.h"
 
 typedef struct sp_select_options {
-    /* The union of several. With both, only these spans of these traces: an id may be in two. */
-    sp_text_list span;      /* 16 hex digits each */
-    sp_text_list trace;     /* 32 hex digits each */
-    const char *where;      /* a query (query.h), or NULL: the spans that match, with descendants */
-    const char *percentile; /* "p99": of the spans that match the slow ones (slow.h), or NULL */
-    bool rest;              /* of the spans that match all but the slow ones */
-    sp_text_list name;      /* only spans of these names; with WHERE those that match both */
-    /* "cpu", "wall", "offcpu", "alloc", "inuse", "lock", or a type's name; NULL: the file's own */
+    /* With several ids of one kind, samples of all of them are selected. With both, only spans that
+     * are in one of the traces: two traces may have spans with the same id. */
+    sp_text_list span;  /* 16 hex digits each */
+    sp_text_list trace; /* 32 hex digits each */
+    const char *where;  /* a query (query.h) that selects spans, with their descendants, or NULL */
+    /* "p99": of the spans that match, only the slow ones (slow.h); or NULL */
+    const char *percentile;
+    bool rest;         /* of the spans that match, all but the slow ones */
+    sp_text_list name; /* spans with one of these names; with `where`, spans that match both */
+    /* "cpu", "wall", "offcpu", "alloc", "inuse", "lock", or the name of a type. NULL: "inuse" with
+     * `outlived` or `since`, else sp_model_time_type for spans, else sp_model_main_type. */
     const char *type;
-    bool outlived;     /* only what requests that have ended still hold */
-    const char *since; /* "first" or a time before the last snapshot: only what grew; or NULL */
-    bool self;         /* only the spans' own samples, without their descendants' */
+    bool outlived; /* only blocks whose request has ended */
+    /* "first", or a time before the last snapshot: only what grew since then; or NULL */
+    const char *since;
+    bool self; /* only samples of the spans themselves, without those of descendants */
 } sp_select_options;
 
 typedef struct sp_selection {
     const sp_model *model;
     uint32_t type;
-    bool off_cpu;  /* of wall time only what waited */
-    bool outlived; /* of live blocks only those whose request has ended */
-    bool grown;    /* of live blocks only what is more than in an earlier snapshot */
+    bool off_cpu;  /* only wall time of threads that waited */
+    bool outlived; /* only live blocks whose request has ended */
+    bool grown;    /* only what is more than in an earlier snapshot */
     sp_asked asked;
-    bool by_where;                     /* or by name */
-    const char *name;                  /* of all spans that match, or NULL */
-    sp_slow slow;                      /* when its percent is not 0 */
-    uint32_t match_count;              /* spans that were asked for, without descendants */
-    uint32_t span_count;               /* spans whose samples are meant; 0 when all samples are */
-    bool *links;                       /* by number of link; NULL: all samples */
-    uint64_t value, count;             /* sums over the selected samples */
+    bool by_where; /* spans were selected by a query or by name */
+    /* the name of all selected spans, if the user gave just one name; else NULL */
+    const char *name;
+    sp_slow slow;          /* used when its percent is not 0 */
+    uint32_t match_count;  /* selected spans, without descendants */
+    uint32_t span_count;   /* selected spans, with descendants; 0: all samples are selected */
+    bool *links;           /* by number of link: its samples are selected; NULL: all samples are */
+    uint64_t value, count; /* sums over the selected samples */
     uint64_t where_ns[SP_WHERE_COUNT]; /* the value by class, when the type is wall time */
 } sp_selection;
 
-/* Fill SELECTION, to be freed by sp_selection_deinit in any case. SP_TOOL_DONE; SP_TOOL_NO when
- * nothing matches, having said why; SP_TOOL_WRONG for an id or a type that is none, or files
- * without profiles. */
+/* Fill SELECTION. Returns SP_TOOL_DONE. Otherwise, after a message, SP_TOOL_NO when nothing
+ * matches, and SP_TOOL_WRONG for an invalid id or type, or files without profiles. Free SELECTION
+ * by sp_selection_deinit in any case. */
 int sp_select(sp_selection *selection, const sp_model *model, const sp_select_options *options);
-/* Add up what SELECTION, whose type has changed, has. False: nothing. */
+/* Compute the sums of SELECTION again after its type has changed. Returns false when nothing is
+ * selected. */
 bool sp_selection_sum(sp_selection *selection);
-/* Leave out of SELECTION what OTHER, of the same model, has. False: nothing is left. */
+/* Remove from SELECTION what OTHER, a selection of the same model, has. Returns false when nothing
+ * is left. */
 bool sp_selection_subtract(sp_selection *selection, const sp_selection *other);
 void sp_selection_deinit(sp_selection *selection);
 
@@ -59,7 +66,7 @@ static inline bool sp_selection_has(const sp_selection *selection, const sp_mode
            (!selection->links || selection->links[sample->link]);
 }
 
-/* Whether TRACE_ID is one of the traces that were asked for, or none was. */
+/* As sp_asked_takes_trace. */
 static inline bool sp_selection_takes_trace(const sp_selection *selection,
                                             const uint8_t trace_id[16])
 {
@@ -71,14 +78,15 @@ static inline uint32_t sp_selection_only_span(const sp_selection *selection)
     return sp_asked_only_span(&selection->asked);
 }
 
-/* For each span whether the query TEXT selects it, in *MARKS: an array for free(), by number of
- * span. SP_TOOL_DONE, or SP_TOOL_WRONG having said what is wrong in the query, and where. */
+/* For each span, whether the query TEXT selects it: an array in *MARKS, by number of span. Free it
+ * by free(). Returns SP_TOOL_DONE, or SP_TOOL_WRONG after a message about what is wrong in the
+ * query, and where. */
 int sp_select_spans(const sp_model *model, const char *text, bool **marks);
 
-/* What the selected time is called in answers for programs: "offcpu", or the type's name. */
+/* The name of the selected type in answers for programs: "offcpu", or the name of the type. */
 const char *sp_selection_name(const sp_selection *selection);
 
-/* The types of MODEL for a message: "cpu, alloc_space (bytes)". Returns OUT. */
+/* List the types of MODEL for a message: "cpu, alloc_space (bytes)". Returns OUT. */
 #define SP_TYPES_LENGTH 256
 const char *sp_types_list(char out[SP_TYPES_LENGTH], const sp_model *model);
 

@@ -10,12 +10,12 @@
 #include "wire/gzip.h"
 #include "wire/pprof.h"
 
-/* The samples of one profile on their way. */
+/* The state while samples of profiles are chosen. */
 typedef struct chooser {
     sp_arena *memory;
     const sp_selection *selections;
     size_t selection_count;
-    bool *taken; /* by number of the model's sample, of what grew: its value was given out */
+    bool *taken; /* by number of the model's sample: its growth was given to a sample */
 } chooser;
 
 static const sp_selection *selection_of(const chooser *chooser, uint32_t type)
@@ -26,7 +26,8 @@ static const sp_selection *selection_of(const chooser *chooser, uint32_t type)
     return NULL;
 }
 
-/* What grew is known of stack and span as a whole: the first of its samples gets all. */
+/* Make a sample of what grew. The growth is known only for a stack and a span as a whole. So the
+ * first sample of them gets all of it, and the others get NULL. */
 static Sp__Profiles__Sample *grown_sample(chooser *chooser, const sp_selection *selection,
                                           const Sp__Profiles__Sample *from, uint32_t number)
 {
@@ -45,7 +46,8 @@ static Sp__Profiles__Sample *grown_sample(chooser *chooser, const sp_selection *
     return sample;
 }
 
-/* A copy of FROM's message with the selected samples; NULL when it has none, or memory is short. */
+/* Copy the message of FROM with only the selected samples. Returns NULL when there are none, or
+ * memory is short. */
 static Sp__Profiles__Profile *choose(chooser *chooser, const sp_model_profile *from)
 {
     const sp_selection *selection = selection_of(chooser, from->type);
@@ -72,7 +74,7 @@ static Sp__Profiles__Profile *choose(chooser *chooser, const sp_model_profile *f
     return profile->n_samples ? profile : NULL;
 }
 
-/* PROFILE alone in a request with the dictionary of FROM. */
+/* Make a request that has only PROFILE, with the dictionary and the resource of FROM. */
 static ProtobufCMessage *wrap(sp_arena *memory, const sp_model_profile *from,
                               Sp__Profiles__Profile *profile)
 {
@@ -133,8 +135,8 @@ Sp__Profiles__ProfilesData *sp_selected_request(sp_arena *memory, const sp_selec
 
 /* ---- pprof ---- */
 
-/* Whether the root of SPAN is known. It is not when the topmost span in the files has a parent in
- * the same process that is not in the files. */
+/* Whether the local root of SPAN is known; it is then in *ROOT. It is unknown when the topmost span
+ * in the files has a parent in the same process that is not in the files. */
 static bool has_known_root(const sp_model *model, uint32_t span, uint32_t *root)
 {
     static const uint8_t none[8];
@@ -175,7 +177,7 @@ static bool fill_source(sp_arena *memory, const sp_model *model,
     return parts && roots;
 }
 
-/* pprof has no place for the times of single events. */
+/* Write a note when samples have times of single events, because pprof has no place for these. */
 static void note_times(const Sp__Profiles__ProfilesData *data)
 {
     size_t count = 0;

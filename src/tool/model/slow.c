@@ -8,7 +8,8 @@
 #include "core/counted.h"
 #include "tool/text/messages.h"
 
-/* 100 - 99.9 is a little more than 0.1, and must not make two of one. */
+/* In floating point, 100 - 99.9 is a little more than 0.1. Without this tolerance, two of 1,000
+ * spans would be slow at p99.9, and not one. */
 #define ROUNDING 1e-6
 
 int sp_slow_parse(const char *text, sp_slow *out)
@@ -16,7 +17,8 @@ int sp_slow_parse(const char *text, sp_slow *out)
     char *end;
     const char *digits = text + (*text == 'p');
     out->percent = strtod(digits, &end);
-    bool is_plain = digits[strspn(digits, "0123456789.")] == 0; /* strtod takes 0x10, too */
+    /* strtod accepts other forms, too, such as 0x10 */
+    bool is_plain = digits[strspn(digits, "0123456789.")] == 0;
     if (!is_plain || *digits == '.' || *end != 0 || end == digits ||
         !(out->percent > 0 && out->percent < 100))
         return sp_tool_wrong("--percentile %s: a number above 0 and below 100 is needed, such as "

@@ -12,7 +12,8 @@ static double normal_tail(double z)
     return erfc(z / M_SQRT2) / 2;
 }
 
-/* By bisection: it is asked once a comparison. */
+/* By bisection. This is fast enough, because each question of a comparison needs only a few
+ * calls. */
 double sp_normal_quantile(double probability)
 {
     double low = -40, high = 40;
@@ -28,14 +29,16 @@ double sp_normal_quantile(double probability)
 
 /* ---- exact tails ---- */
 
-/* The probabilities of 0, 1, 2 … successes, as the ratio of one to the one before. */
+/* The probabilities of 0, 1, 2 … successes. The ratio of each probability to the one before is easy
+ * to compute. */
 typedef struct distribution {
-    double successes, failures, draws; /* of an urn; hypergeometric */
+    /* hypergeometric: the contents of an urn, and draws from it */
+    double successes, failures, draws;
     bool is_binomial;
-    double odds; /* binomial: of a success */
+    double odds; /* binomial: the odds of a success */
 } distribution;
 
-/* Of N + 1 to N. */
+/* The probability of N + 1 successes divided by that of N. */
 static double ratio(const distribution *of, double n)
 {
     if (of->is_binomial)
@@ -56,7 +59,8 @@ static double probability_of(const distribution *of, double n)
                log_choose(of->successes + of->failures, of->draws));
 }
 
-/* From N on in DIRECTION, 1 or -1, as far as it matters. */
+/* The sum of the probabilities from N on in DIRECTION, 1 or -1. It ends when further terms are too
+ * small to change the sum. */
 static double tail(const distribution *of, double n, int direction)
 {
     double term = probability_of(of, n), sum = term;
@@ -76,7 +80,8 @@ static double two_sided(const distribution *of, double n, double lowest, double 
     return smaller < 0.5 ? 2 * smaller : 1;
 }
 
-/* Fisher's exact test: given both sums, how the events fall to B's side. */
+/* Fisher's exact test: given the number of events and the sizes of both sides, how probable is B's
+ * number of events. */
 static double p_of_shares(const sp_rate *a, const sp_rate *b)
 {
     double events_a = floor(a->events), events_b = floor(b->events);
@@ -87,8 +92,8 @@ static double p_of_shares(const sp_rate *a, const sp_rate *b)
     return two_sided(&urn, events_b, lowest, highest);
 }
 
-/* The exact binomial test: given the sum of events, each falls to B's side with the odds of B's
- * exposure to A's. */
+/* The exact binomial test: given the sum of events, each belongs to B with odds equal to the
+ * exposure of B divided by that of A. */
 static double p_of_rates(const sp_rate *a, const sp_rate *b)
 {
     double events = floor(a->events) + floor(b->events);
@@ -99,8 +104,10 @@ static double p_of_rates(const sp_rate *a, const sp_rate *b)
 
 /* ---- intervals ---- */
 
-/* Add a fraction of an event on each side. Then the interval covers what it should also for few
- * events or none: Agresti and Coull; Agresti and Caffo for the difference of two. */
+/* The estimate of RATE after MORE events are added, and for a share also MORE of the other outcome.
+ * With this, an interval has about its level of confidence even for few events or none: Agresti and
+ * Coull; Agresti and Caffo for the difference of two. At the level 0.95 MORE is about 2, and about
+ * 1 for a difference. */
 static void adjusted(const sp_rate *rate, double more, double *center, double *variance)
 {
     double exposure = rate->exposure + (rate->is_share ? 2 * more : 0);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of values and counts. Files may hold values up to INT64_MAX, of which three are more than 64
- * bits hold. */
+/* Sums of values and counts. Files may have values up to INT64_MAX, and the sum of three such
+ * values does not fit into 64 bits. */
 #ifndef SP_TOOL_MODEL_SUM_H
 #define SP_TOOL_MODEL_SUM_H
 
 #include <stdint.h>
 
-/* Set *SUM to INT64_MAX, with one warning in all. */
+/* Set *SUM to INT64_MAX. The first call writes a warning. */
 void sp_sum_fill(uint64_t *sum);
 
-/* Add VALUE to *SUM, which is at most INT64_MAX and stays there: JSON answers hold signed numbers.
- */
+/* Add VALUE to *SUM. A sum never exceeds INT64_MAX, because JSON answers have signed numbers. */
 static inline void sp_sum_add(uint64_t *sum, uint64_t value)
 {
     if (value <= (uint64_t)INT64_MAX - *sum)

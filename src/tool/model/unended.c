@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans that samples belong to and that the files do not have. A span that the program forgot to
- * end shows only here, and it may be the one that the user looks for. */
+/* Warns about spans that have samples, but that the files do not have. A span that the program
+ * forgot to end can be noticed only here, and it may be the one that the user looks for. */
 #include <stdlib.h>
 
 #include "core/counted.h"
@@ -9,16 +9,17 @@
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
 
-/* A smaller share is ignored: the end of each recording cuts off spans that still run. */
+/* Spans that are missing are reported if they have at least one in WORTH_A_NOTE of the linked
+ * value. A smaller share is normal: at the end of each recording, some spans still run. */
 enum { WORTH_A_NOTE = 50 };
 
 typedef struct missing {
-    uint64_t linked_value, value; /* of all linked samples; of those whose span is missing */
+    uint64_t linked_value, value; /* of all linked samples, and of those whose span is missing */
     uint32_t spans;
-    uint32_t most; /* the link that has the most of it */
+    uint32_t most; /* the link with the largest part of `value` */
 } missing;
 
-/* VALUES: one for each link, all 0. */
+/* VALUES has one member for each link, all 0 before the call. */
 static missing count(const sp_model *model, uint32_t type, uint64_t *values)
 {
     missing found = {0};

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples whose context was not certain: a table of spans shows less time than they used. */
+/* Warns about samples whose context was not certain: then a table of spans shows less time than the
+ * spans used. */
 #include <string.h>
 
 #include "core/compiler.h"
 #include "tool/model/model.h"
 #include "tool/text/messages.h"
 
-/* A smaller share is normal in every program. */
+/* A note is written for at least FEW such samples, if they are at least one in WORTH_A_NOTE of all.
+ * A smaller share is normal in every program. */
 enum { WORTH_A_NOTE = 10, FEW = 5 };
 
 typedef struct certainty {
     uint64_t all, unknown;         /* samples */
-    uint64_t unknown_from_outside; /* of `unknown` those of `run --attach` */
+    uint64_t unknown_from_outside; /* those of `unknown` that `run --attach` took */
 } certainty;
 
 uint64_t sp_model_profile_number(const sp_model_profile *profile, const char *key)

@@ -39,7 +39,8 @@ const char *sp_waited_function(char *stack)
     }
 }
 
-/* Samples that waited for the same in words; number n of `texts` has values[n]. */
+/* What samples waited for, in words. Samples with equal words are added up: the text with number n
+ * has values[n]. */
 typedef struct waited_table {
     sp_intern texts;
     uint64_t *values;
@@ -78,7 +79,7 @@ static void add_holder_function(sp_buffer *out, const char *holder_stack)
     free(stack);
 }
 
-/* "": nothing is told. */
+/* Write in words what SAMPLE waited for; "": unknown. */
 static void describe(sp_buffer *out, const sp_model *model, const sp_model_sample *sample)
 {
     bool has_stack = sample->holder_stack != SP_MODEL_NONE;
@@ -105,7 +106,7 @@ static bool add_sample(waited_table *table, const sp_buffer *text, uint64_t valu
     return true;
 }
 
-/* False when memory is short. */
+/* Fill TABLE from the selected samples. Returns false when memory is short. */
 static bool fill(waited_table *table, const sp_selection *selection)
 {
     const sp_model *model = selection->model;
@@ -122,7 +123,7 @@ static bool fill(waited_table *table, const sp_selection *selection)
     return done;
 }
 
-/* Of equal ones the first. */
+/* The number of the text with the largest value; of equal ones the first. */
 static uint32_t largest(const waited_table *table)
 {
     uint32_t best = 0;
@@ -132,7 +133,7 @@ static uint32_t largest(const waited_table *table)
     return best;
 }
 
-/* TEXT is what was waited for with VALUE of WHOLE. */
+/* Write TEXT, with VALUE and the sum WHOLE of all waits after it. */
 static void format(char out[SP_WAITED_LENGTH], const char *text, uint64_t value, uint64_t whole,
                    const char *unit)
 {

@@ -8,7 +8,7 @@
 
 const char *const sp_where_names[SP_WHERE_COUNT] = {
     "cpu", "runnable", "lock", "condition", "semaphore", "disk", "network", "sleep", "other"};
-/* Capitals for condition and semaphore, because cpu and sleep begin with the same letters. */
+/* Condition and semaphore have capitals, because cpu and sleep begin with the same letters. */
 const char sp_where_letters[SP_WHERE_COUNT + 1] = "crlCSdnso";
 
 sp_where sp_where_of_word(const char *word)
