@@ -9,6 +9,9 @@
 
 enum { NUMBERS_COLUMNS = 58, UNSURE_ROWS = 5 };
 
+/* A request that takes more than this many times as much, or as little, is worth a remark. */
+#define MUCH_LARGER 1.25
+
 const char *const sp_compare_by_names[] = {"samples", "spans", "time", NULL};
 
 /* What the percentages of the table refer to. */
@@ -103,6 +106,24 @@ static void write_row(writer *to, const sp_function_change *item)
     write_fitting(to, item->name, to->terminal->columns - NUMBERS_COLUMNS);
 }
 
+/* Whether the function is in every sample of both sides, as main is. Then it changed as the whole
+ * did, and its row would say nothing more. */
+static bool is_in_all(const sp_comparison *comparison, const sp_function_change *item)
+{
+    const double rounding = 1e-6;
+    return comparison->by != SP_BY_SAMPLES && !sp_change_is_move(&item->self) &&
+           item->total.a >= comparison->whole.a - rounding &&
+           item->total.b >= comparison->whole.b - rounding;
+}
+
+static size_t count_in_all(const sp_comparison *comparison)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < comparison->moves; i++)
+        count += is_in_all(comparison, &comparison->items[i]);
+    return count;
+}
+
 /* Write the functions that moved in one direction. */
 static void write_moves(writer *to, bool grew, const char *title)
 {
@@ -111,7 +132,8 @@ static void write_moves(writer *to, bool grew, const char *title)
     for (size_t i = 0; i < comparison->moves && to->rows > 0; i++) {
         const sp_function_change *item = &comparison->items[i];
         bool by_total = sp_change_is_move(&item->total);
-        if ((by_total ? item->total.change > 0 : item->self.change > 0) != grew)
+        if ((by_total ? item->total.change > 0 : item->self.change > 0) != grew ||
+            is_in_all(comparison, item))
             continue;
         if (!titled)
             sp_buffer_printf(to->out, "%s\n", title);
@@ -146,6 +168,33 @@ static void write_line(writer *to, const char *text)
     sp_buffer_add_char(to->out, '\n');
 }
 
+/* What a request of B takes, divided by what one of A takes; 1: not known. */
+static double ratio_of_requests(const sp_comparison *comparison)
+{
+    double a = comparison->a.all.value * (double)comparison->b.requests;
+    double b = comparison->b.all.value * (double)comparison->a.requests;
+    return a > 0 && b > 0 ? b / a : 1;
+}
+
+/* Advise the user to compare requests where shares do not show what happened. */
+static void write_advice_on_requests(writer *to)
+{
+    const sp_comparison *comparison = to->answer->comparison;
+    double ratio = ratio_of_requests(comparison);
+    char line[SP_DIFF_LINE_LENGTH];
+    if (comparison->by != SP_BY_SAMPLES || !comparison->a.requests || !comparison->b.requests)
+        return;
+    snprintf(line, sizeof line,
+             "for each request B has %.0f %% of what A has, which shares do not show: --by spans "
+             "compares what a request takes",
+             100 * ratio);
+    if (ratio > MUCH_LARGER || ratio < 1 / MUCH_LARGER)
+        write_line(to, line);
+    else if (comparison->moves == 0)
+        write_line(to, "--by spans compares what a request takes; of a function that grew, that is "
+                       "often surer than its share");
+}
+
 /* Advise the user when nothing moved. */
 static void write_advice(writer *to)
 {
@@ -156,9 +205,6 @@ static void write_advice(writer *to)
     if (is_beside)
         write_line(to, "an interval without 0 is not yet a move: one in 20 questions has such an "
                        "interval by chance; more samples would tell");
-    if (comparison->by == SP_BY_SAMPLES && comparison->a.requests && comparison->b.requests)
-        write_line(to, "--by spans compares what a request takes; of a function that grew, that is "
-                       "often surer than its share");
 }
 
 static void write_whole(writer *to)
@@ -182,13 +228,18 @@ bool sp_diff_text(sp_buffer *out, const sp_diff_answer *answer, const sp_termina
                      "function");
     write_moves(&to, true, "grew");
     write_moves(&to, false, "shrank");
-    if (comparison->moves == 0)
+    size_t in_all = count_in_all(comparison);
+    if (comparison->moves == in_all)
         write_unsure(&to);
+    if (in_all)
+        sp_buffer_printf(out, "in every sample, so they changed as the whole did: %s\n",
+                         SP_COUNTED(in_all, "function"));
     sp_buffer_printf(out, "\n%s moved, of %s asked at once%s\n",
                      SP_COUNTED(comparison->moves, "function"),
                      SP_COUNTED(comparison->asked, "question"),
-                     comparison->moves > answer->limit ? "; --limit shows more" : "");
+                     comparison->moves - in_all > answer->limit ? "; --limit shows more" : "");
     if (comparison->moves == 0)
         write_advice(&to);
+    write_advice_on_requests(&to);
     return !out->failed;
 }

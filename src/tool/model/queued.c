@@ -316,8 +316,8 @@ const char *sp_queued_format(char out[SP_QUEUED_LENGTH], const sp_model_span *sp
     sp_format_duration(queued, span->queued_ns);
     sp_format_duration(duration, span->end_ns - span->start_ns);
     snprintf(out, SP_QUEUED_LENGTH,
-             "about %s of its %s no thread carried this span: it was in a queue, or its work ran "
-             "elsewhere without the context",
+             "about %s of its %s no thread carried this span: it was in a queue, its work ran "
+             "elsewhere without the context, or it ended long after its work",
              queued, duration);
     return out;
 }

@@ -95,6 +95,21 @@ class Found(DiffTest):
         self.assertIn("main", [item["name"] for item in answer["functions"][:answer["moved"]]])
         self.assertIn("a request of B takes 150.0 % of what it takes in A", self.answer("diff", a, b, "--by", "spans"))
 
+    def test_functions_of_every_sample_have_no_row_when_all_grows(self):
+        """They would hide what made it grow, as a retry that few requests of the other side have, too."""
+        plain, retried = {"parse": 4}, {"parse": 4, "retry": 12}
+        a, b = self.record("a", [plain] * 50 + [retried] * 4), self.record("b", [retried] * 6)
+        text = self.answer("diff", a, b, "--by", "spans")
+        self.assertRegex(text, r"\n +\+[\d.]+ .* retry\n")
+        self.assertNotRegex(text, r" (main|serve)\n")
+        self.assertIn("\nin every sample, so they changed as the whole did: 2 functions\n", text)
+
+    def test_shares_that_hide_what_a_request_takes(self):
+        a, b = self.program("a", 1, events=20), self.program("b", 2, events=60)
+        self.assertIn("for each request B has 300 % of what A has, which shares do not show: --by spans", self.answer("diff", a, b))
+        self.assertIn("for each request B has 33 % of what A has", self.answer("diff", b, a))
+        self.assertNotIn("for each request B has", self.answer("diff", a, a) + self.answer("diff", a, b, "--by", "spans"))
+
     def test_by_spans_leaves_out_what_belongs_to_none(self):
         a = self.record("a", [{"parse": 10}] * 30, unlinked=[("idle", 1000)])
         b = self.record("b", [{"parse": 10}] * 30)

@@ -363,7 +363,7 @@ JOB, PART, ELSE, TRACE = "0f" * 8, "0e" * 8, "0c" * 8, "0d" * 16
 class Queue(ToolTest):
     """A span that lasts longer than threads work and wait under it was in a queue. The profiler visits every 20 ms, and the
     window begins at 0 and lasts 10 s."""
-    SENTENCE = "about 880 ms of its 1.00 s no thread carried this span: it was in a queue, or its work ran elsewhere without the context"
+    SENTENCE = "about 880 ms of its 1.00 s no thread carried this span: it was in a queue, its work ran elsewhere without the context, or it ended long after its work"
 
     def made(self, wall, spans=None, cpu=(), service="shop", cpu_counts=None, **counts):
         """WALL: [(span, ms, class)]; a job of 1 s with a part."""
