@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `spanprof flame --against`: what takes longer in the slow spans than in the rest, told as
- * `spanprof diff` tells it. */
+/* `spanprof flame --against`: what takes longer in the slow spans than in the rest. The answer has
+ * the form of `spanprof diff`. */
 #include "tool/command/against.h"
 
 #include <stdio.h>

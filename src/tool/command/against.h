@@ -4,8 +4,9 @@
 
 #include "tool/model/select.h"
 
-/* Compare SLOW, selected by OPTIONS with a percentile, with the other spans that match, and write
- * that to OUT in FORMAT, one of `spanprof diff`. An exit code. */
+/* Compare SLOW, which OPTIONS with a percentile selected, with the other spans that match, and
+ * write the answer to OUT in FORMAT, one of the formats of `spanprof diff`. Returns an exit
+ * code. */
 int sp_flame_against(const sp_selection *slow, const sp_select_options *options, const char *out,
                      const char *format);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The `spanprof` command: one file a subcommand. Every command reads its files (read/), most of
- * them into a model (model/), and writes its answer in one go (text/output.h). Threads: the tool
- * has one, and while it reads large files others beside it (read/parallel.h). */
+/* The `spanprof` command: each subcommand has a file. A subcommand reads its files (read/), usually
+ * into a model (model/), and writes its answer in one go (text/output.h). Threads: one, and more
+ * only while large files are read (read/parallel.h). */
 #ifndef SP_TOOL_COMMAND_COMMANDS_H
 #define SP_TOOL_COMMAND_COMMANDS_H
 
@@ -17,10 +17,10 @@ extern const sp_command sp_command_diff;
 extern const sp_command sp_command_completion;
 extern const sp_command sp_command_manual;
 
-/* All of them, as `spanprof help` lists them. */
+/* All subcommands, in the order of `spanprof help`. */
 extern const sp_command *const sp_commands[];
 extern const size_t sp_command_count;
-/* NULL: there is none of this name. */
+/* Returns NULL when there is no subcommand with this name. */
 const sp_command *sp_command_find(const char *name);
 
 #endif

@@ -9,7 +9,7 @@
 #include "tool/model/selected.h"
 #include "tool/text/messages.h"
 
-/* Which samples: one selection for each type. */
+/* The samples to convert: one selection for each type. */
 typedef struct choice {
     sp_selection *selections;
     size_t count;
@@ -32,7 +32,8 @@ static bool has_same_period(const sp_model_profile *a, const sp_model_profile *b
                   text_at(b->dictionary, y->unit_strindex)) == 0;
 }
 
-/* A pprof has one period, and the values of all its types are of the same events. */
+/* Whether the types of MODEL fit into one pprof. A pprof has one period, and the values of all its
+ * types count the same events. */
 static bool fit_into_one_pprof(const sp_model *model)
 {
     for (size_t i = 1; i < model->profile_count; i++)

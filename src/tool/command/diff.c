@@ -12,7 +12,7 @@ typedef struct diff_options {
     uint64_t limit;
 } diff_options;
 
-/* One side, read. */
+/* One side of the comparison, read from its file. */
 typedef struct side {
     sp_input input;
     sp_model model;
@@ -36,7 +36,7 @@ static void forget_side(side *of)
     sp_input_deinit(&of->input);
 }
 
-/* "5" or "5%". */
+/* Parse TEXT, such as "5" or "5%". */
 static int parse_limit(const char *text, double *out)
 {
     char *end;
@@ -60,8 +60,9 @@ static int check_sides(const side *a, const side *b)
 
 /* ---- --fail-above ---- */
 
-/* The function to name when the limit is exceeded: of those that surely grew by more than LIMIT,
- * the one with the largest growth of its own value. Its callers grew with it. */
+/* The function to name when the limit is exceeded; NULL: it is not exceeded. Of the functions that
+ * surely grew by more than LIMIT, it is the one whose own value grew most, because callers grow
+ * with the functions that they call. */
 static const sp_function_change *find_culprit(const sp_comparison *comparison, double limit)
 {
     const sp_function_change *found = NULL;
@@ -93,7 +94,8 @@ static int judge(const sp_comparison *comparison, double limit)
 
 /* ---- the answer ---- */
 
-/* What SIDE is called: its file, and the query that chose its spans. Lives as long as SIDE. */
+/* The name of a side: its file, and the query that selected its spans. The name lives as long as
+ * OF. */
 static const char *side_name(side *of, const char *file, const char *where)
 {
     const char *both =
@@ -101,14 +103,14 @@ static const char *side_name(side *of, const char *file, const char *where)
     return both ? both : file;
 }
 
-/* What the options ask for. */
+/* The parsed options. */
 typedef struct wanted {
     int by; /* sp_compare_by */
     const char *format;
     double limit; /* of --fail-above */
 } wanted;
 
-/* Before the files are read, which may take long. */
+/* Parse OPTIONS. This happens before the files are read, because reading may take long. */
 static int read_options(wanted *out, const diff_options *options)
 {
     *out = (wanted){.format = "text"};
@@ -147,7 +149,7 @@ static int diff(sp_operands *files, const diff_options *options)
 {
     side a = {0}, b = {0};
     wanted wanted;
-    /* Two kinds of requests of one recording. */
+    /* With one file, two kinds of requests of one recording are compared. */
     if (files->count == 1 && (options->where_a || options->where_b))
         files->items[files->count++] = files->items[0];
     if (files->count != 2)

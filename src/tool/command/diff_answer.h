@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer of `spanprof diff` and of `spanprof flame --against`, in the formats that both have.
- */
+/* Writes the answers of `spanprof diff` and `spanprof flame --against` in all their formats. */
 #ifndef SP_TOOL_COMMAND_DIFF_ANSWER_H
 #define SP_TOOL_COMMAND_DIFF_ANSWER_H
 
 #include "tool/draw/diff.h"
 
-/* SP_TOOL_DONE when FORMAT is text, json, svg or html; else SP_TOOL_WRONG, having said for COMMAND
- * that there is no such format, or that the page was not built. */
+/* Returns SP_TOOL_DONE when FORMAT is text, json, svg or html. Otherwise returns SP_TOOL_WRONG,
+ * after a message of COMMAND that there is no such format, or that this build has no page. */
 int sp_diff_format_find(const char *command, const char *format);
-/* Write ANSWER to OUT, which may be NULL. An exit code. */
+/* Write ANSWER in FORMAT to the file OUT; NULL: to standard output. Returns an exit code. */
 int sp_diff_answer_write(const sp_diff_answer *answer, const char *format, const char *out);
 
 #endif

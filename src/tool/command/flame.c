@@ -38,8 +38,8 @@ static int find_format(const char *name, int *format)
     return *format == FORMAT_HTML ? sp_flame_html_check("flame") : SP_TOOL_DONE;
 }
 
-/* The type to which the page can switch: wall time for CPU time, and CPU time for wall time.
- * SP_MODEL_NONE: the files have one of them only, or the question is about another type. */
+/* The type that the page can switch to: wall time for CPU time, and CPU time for wall time.
+ * SP_MODEL_NONE: the files have only one of them, or the question is about another type. */
 static uint32_t find_other_type(const sp_selection *selection, const sp_flame_options *options)
 {
     const sp_model *model = selection->model;
@@ -57,7 +57,7 @@ static uint32_t find_other_type(const sp_selection *selection, const sp_flame_op
 static int write_page(sp_buffer *out, const sp_selection *selection, const sp_flame_tree *tree,
                       const sp_flame_options *options)
 {
-    sp_selection switched = *selection; /* the same links */
+    sp_selection switched = *selection; /* with the same links */
     sp_flame_tree other = {0};
     switched.type = find_other_type(selection, options);
     bool has_other = switched.type != SP_MODEL_NONE;
@@ -123,7 +123,7 @@ static int write_answer(const sp_selection *selection, const sp_flame_options *o
     return status;
 }
 
-/* An option that would change nothing is a mistake of the call. */
+/* Report an option that has no effect with FORMAT as a mistake of the user. */
 static int check_format(const sp_flame_options *options, int format)
 {
     bool is_pprof = format == FORMAT_PPROF;
@@ -160,7 +160,8 @@ static int take_model_options(sp_flame_options *options, int format)
     return sp_names_parse(options->names ? options->names : "folded", &options->model.style);
 }
 
-/* --self without a selection of spans means the functions' own values, as a table. */
+/* Whether the answer is a table: --self without a selection of spans asks for the own values of
+ * functions. In this case the option is cleared, because it does not select samples. */
 static bool takes_table(sp_flame_options *options, int format)
 {
     sp_select_options *select = &options->select;

@@ -8,7 +8,7 @@
 #include "tool/command/commands.h"
 #include "tool/text/messages.h"
 
-/* Named by the documentation, but still to come. */
+/* Commands that the documentation names, but that are not built yet. */
 static const char *const later[] = {"join", "view"};
 
 static int say_unknown(const char *name)

@@ -18,7 +18,8 @@
 
 /* ---- the libraries ---- */
 
-/* Where they lie, seen from the folder of this command: installed, and in a build tree. */
+/* The folders of the libraries, relative to the folder of this command: when installed, and in a
+ * build tree. */
 static const char *const library_folders[] = {SP_LIBRARIES_FROM_COMMAND, "../run", "../preload"};
 
 static bool own_folder(char out[PATH_MAX])
@@ -70,7 +71,7 @@ int sp_run_find_libraries(sp_run *run, bool calls)
 
 /* ---- files ---- */
 
-/* Absolute, for the program may change its directory. */
+/* Make the prefix absolute, because the program may change its directory. */
 static int make_prefix(sp_run *run, const char *prefix)
 {
     char here[PATH_MAX] = "";
@@ -95,8 +96,8 @@ static int make_folder(sp_run *run)
                          strerror(errno), run->prefix);
 }
 
-/* When the environment says that the program sends, files are written only if the user asks for
- * them. */
+/* Decide whether files are written, and prepare them. If the environment has an exporter without
+ * "file", files are written only if the user gave -o. */
 static int prepare_files(sp_run *run)
 {
     const char *exporter = getenv("SPANPROF_EXPORTER"), *prefix = run->options->out;
@@ -115,7 +116,8 @@ static int prepare_files(sp_run *run)
 
 /* ---- the answer ---- */
 
-/* On standard error: standard output is the program's. */
+/* Run COMMAND with WORDS. Its output goes to standard error, because standard output belongs to the
+ * program. */
 static void show(const sp_command *command, char *const *words, int count)
 {
     char *arguments[8] = {0};
@@ -124,7 +126,7 @@ static void show(const sp_command *command, char *const *words, int count)
     command->run(count, arguments);
 }
 
-/* SIGNAL: traces, or profiles. */
+/* Whether the files of PREFIX have any data of SIGNAL, which is "traces" or "profiles". */
 static bool has_any(const char *prefix, const char *signal)
 {
     static const char *const formats[] = {"jsonl", "binpb"};
@@ -164,7 +166,8 @@ void sp_run_show_answer(const sp_run_answer *answer)
                  answer->what, prefix, prefix, answer->wall ? "; --type wall shows the waits" : "");
 }
 
-/* Its processes, with those that they waited for. */
+/* Whether the processes of the run used at least a second of CPU time. This includes descendants
+ * that their parents waited for. */
 static bool used_a_second(void)
 {
     struct rusage used;
@@ -210,13 +213,13 @@ static void end_files(const sp_run *run)
 
 /* ---- the end ---- */
 
-/* As the program ended: its exit code, or its signal. */
+/* End as the program ended: return its exit code, or raise its signal. */
 static int end_like(int status)
 {
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
     const struct rlimit no_core = {0};
-    setrlimit(RLIMIT_CORE, &no_core); /* the program has left one already */
+    setrlimit(RLIMIT_CORE, &no_core); /* the core dump of the program is enough */
     signal(WTERMSIG(status), SIG_DFL);
     raise(WTERMSIG(status));
     return 128 + WTERMSIG(status);
@@ -229,7 +232,8 @@ static bool names_calls(const sp_run_options *options)
            (strstr(profiles, "alloc") || strstr(profiles, "heap") || strstr(profiles, "lock"));
 }
 
-/* A word that is none would only be a warning among what the program prints. */
+/* Check the words of --profiles before the program starts. Without this check an unknown word would
+ * only be a warning in the output of the program. */
 static int check_profiles(const char *list)
 {
     static const char *const words[] = {"cpu", "wall", "alloc", "heap", "lock", "none", NULL};

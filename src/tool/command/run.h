@@ -17,27 +17,28 @@ typedef struct sp_run_options {
     bool wall, quiet;
 } sp_run_options;
 
-/* What is shown when a run has ended. */
+/* What to show when a run has ended. */
 typedef struct sp_run_answer {
-    const char *prefix;     /* of its files */
-    const char *what;       /* is in them */
-    const char *no_samples; /* what to do when there are none */
-    bool wall;              /* waits were recorded, too */
+    const char *prefix;     /* the prefix of the files */
+    const char *what;       /* what the files contain, as the beginning of a sentence */
+    const char *no_samples; /* why there are no samples, and what to do */
+    bool wall;              /* wall time was recorded, too */
 } sp_run_answer;
 
-/* In run_earlier.c: one of the files that an earlier run has left. */
+/* One of the files that an earlier run has left. In run_earlier.c. */
 typedef struct sp_run_earlier {
-    const char *ending; /* behind the prefix; NULL: there is none */
+    const char *ending; /* the part of the name after the prefix; NULL: there is no file */
     dev_t device;
     ino_t inode;
 } sp_run_earlier;
 
-/* Before the run. */
+/* Find a file of an earlier run. Call it before the run. */
 sp_run_earlier sp_run_earlier_find(const char *prefix);
-/* After it: say where that file is now, when it has been moved. */
+/* Say where the files of the earlier run are now, if the run has moved them. Call it after the
+ * run. */
 void sp_run_earlier_say(const sp_run_earlier *earlier, const char *prefix);
 
-/* A file of the prefix that was there before the run. */
+/* A file with the prefix that existed before the run. */
 typedef struct sp_run_known_file {
     dev_t device;
     ino_t inode;
@@ -53,56 +54,57 @@ typedef struct sp_run_before {
 typedef struct sp_run {
     const sp_run_options *options;
     char **program;    /* its name and its arguments, as execvp takes them */
-    bool writes_files; /* else it sends, as the environment asks for */
-    const char *name;  /* of the files, as the user gave it, or own_name */
+    bool writes_files; /* false: it sends, as the environment asks */
+    const char *name;  /* the prefix of the files, as the user gave it, or own_name */
     char own_name[PATH_MAX];
     char prefix[PATH_MAX];  /* the same, absolute */
-    char folder[PATH_MAX];  /* that the processes write to, but the first; "": there is none */
+    char folder[PATH_MAX];  /* for the files of all processes but the first; "": there is none */
     char preload[PATH_MAX]; /* LD_PRELOAD */
     sp_run_earlier earlier;
     sp_run_before before;
 } sp_run;
 
-/* Whether FILE, which execvp would take for a program of that name, can be run under the library,
- * or else why not. SP_TOOL_DONE, also with a remark: it runs, but some or all of it is not
- * recorded; or SP_TOOL_WRONG, having said why. */
+/* Check whether the program that execvp runs for FILE can run with the library. Returns
+ * SP_TOOL_DONE if it can run; a note says when some or all of it is not recorded. Returns
+ * SP_TOOL_WRONG, after a message, if it cannot. */
 int sp_run_check_program(const char *file);
 
-/* The libraries to load into the program, as LD_PRELOAD takes them. SP_TOOL_DONE or SP_TOOL_WRONG.
- */
+/* Write the libraries to load into the program to RUN->preload, in the form of LD_PRELOAD. CALLS:
+ * also the library that records calls, such as allocations. Returns SP_TOOL_DONE or
+ * SP_TOOL_WRONG. */
 int sp_run_find_libraries(sp_run *run, bool calls);
 
-/* Run the program to its end. Signals to this process are passed on; what a terminal sends reaches
- * both. *STATUS is as waitpid has it. SP_TOOL_DONE, or SP_TOOL_WRONG, having said why it cannot be
- * started. */
+/* Run the program to its end. Signals that are sent to this process are passed on. Signals from a
+ * terminal reach both processes, and this process ignores them. *STATUS is as from waitpid. Returns
+ * SP_TOOL_DONE, or SP_TOOL_WRONG after a message about why the program cannot be started. */
 int sp_run_program(const sp_run *run, int *status);
 
-/* `run --attach PID`: the exit code. */
+/* `run --attach PID`. Returns the exit code. */
 int sp_run_attach(const sp_run_options *options, const sp_operands *rest);
 
-/* The table of spans and the flamegraph of the files of PREFIX, on standard error, and then the
- * names of the files. */
+/* Show the table of spans, the flamegraph and then the names of the files, all on standard
+ * error. */
 void sp_run_show_answer(const sp_run_answer *answer);
 
-/* In run_names.c: a remark when most samples in the files of PREFIX have no function name. */
+/* Write a note when most samples in the files of PREFIX have no function name. In run_names.c. */
 void sp_run_note_names(const char *prefix);
 
-/* PREFIX, or, when another program writes its files now, OWN: PREFIX with the PID after it; a
- * message says so. Before the run. */
+/* The prefix to use: PREFIX, or if another program is writing its files, OWN, which is PREFIX with
+ * the PID after it; a note says so. Call it before the run. */
 const char *sp_run_free_prefix(char own[PATH_MAX], const char *prefix);
 
-/* Note in RUN->before which files of its prefix exist, before the run. */
+/* Note in RUN->before which files with its prefix exist. Call it before the run. */
 void sp_run_look_before(sp_run *run);
 
 /* What the processes of a run have left in its folder. */
 typedef struct sp_run_files_left {
-    size_t processes; /* with the first one: 0 means that nothing was recorded */
-    size_t running;   /* of them still writing: their files stay in the folder */
+    size_t processes; /* the number of recorded processes, with the first one */
+    size_t running;   /* files that a process still writes; they stay in the folder */
 } sp_run_files_left;
 
-/* Append what the processes of RUN have written to the files of its prefix: what lies in its
- * folder, which is removed when it is empty then, and the files of forked children of a first
- * process that uses spanprof itself, PREFIX.PID. */
+/* Append what the processes of RUN have written to the files of its prefix. These are the files in
+ * its folder, which is removed if it is empty then, and the files PREFIX.PID of forked children of
+ * a first process that uses spanprof itself. */
 sp_run_files_left sp_run_gather(const sp_run *run);
 
 #endif

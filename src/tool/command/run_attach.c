@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `spanprof run --attach`: what the user wrote becomes the options of src/attach, and its files an
- * answer. */
+/* `spanprof run --attach`: makes options of src/attach from what the user wrote, and shows an
+ * answer from its files. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum { DEFAULT_HZ = 99, WALL_HZ = 20, HZ_MAX = 10000 };
 
 #define LONGEST_S (366.0 * 24 * 3600)
 
-/* A number and its unit, seconds where it has none. */
+/* Parse a number with a unit; without a unit it is in seconds. */
 static bool parse_duration(const char *text, uint64_t *out_ns)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which programs a library can be loaded into. */
+/* Checks whether libraries can be loaded into a program. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "tool/command/run.h"
 #include "tool/text/messages.h"
 
-/* The kernel follows as many scripts. */
+/* The kernel follows a chain of at most SCRIPTS_MAX scripts. */
 enum { SCRIPTS_MAX = 5, HEAD_BYTES = 256 };
 
 #if defined(__x86_64__)
@@ -28,7 +28,7 @@ typedef struct program {
     ssize_t length; /* of the head */
 } program;
 
-/* ---- where it is ---- */
+/* ---- where the program is ---- */
 
 static bool is_program(const char *path)
 {
@@ -36,7 +36,7 @@ static bool is_program(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
 
-/* As execvp looks for NAME. */
+/* Find NAME in PATH, as execvp does. */
 static bool find_in_path(char out[PATH_MAX], const char *name)
 {
     const char *rest = getenv("PATH");
@@ -68,10 +68,9 @@ static int find(char out[PATH_MAX], const char *name)
                                                  : "it is no program, or chmod +x is missing");
 }
 
-/* ---- what it is ---- */
+/* ---- what kind of program it is ---- */
 
-/* Whether the program runs with other rights than its caller's: then the loader ignores LD_PRELOAD.
- */
+/* Whether the program gets other rights than its caller has: then the loader ignores LD_PRELOAD. */
 static bool changes_rights(const char *path)
 {
     struct stat status;
@@ -87,7 +86,7 @@ static bool is_script(const program *it)
     return it->length > 2 && it->head[0] == '#' && it->head[1] == '!';
 }
 
-/* The word behind "#!". */
+/* Set the path to the word after "#!". */
 static void take_interpreter(program *it)
 {
     char line[HEAD_BYTES];
@@ -103,7 +102,8 @@ static bool read_head(program *it, int fd)
     return it->length >= 0;
 }
 
-/* The loader that the program FD with HEADER asks for, into OUT; false: for none. */
+/* Write the loader that the program in FD with HEADER needs to OUT. Returns false when it needs
+ * none. */
 static bool read_loader(int fd, const Elf64_Ehdr *header, char out[PATH_MAX])
 {
     Elf64_Phdr segment;
@@ -146,7 +146,8 @@ static void remark_on_elf(const program *it, int fd)
                      it->path, loader);
 }
 
-/* SP_TOOL_DONE, with IT being the interpreter and *AGAIN when it is a script. */
+/* Check one program. If it is a script, IT becomes its interpreter, and *AGAIN is true. Returns
+ * SP_TOOL_DONE, or SP_TOOL_WRONG after a message. */
 static int check(program *it, bool *again)
 {
     *again = false;
@@ -157,7 +158,7 @@ static int check(program *it, bool *again)
                              "`sudo spanprof run --attach PID`",
                              it->path);
     int fd = open(it->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) /* may be run, and not read */
+    if (fd < 0) /* we may run it, but not read it */
         return SP_TOOL_DONE;
     if (read_head(it, fd) && !is_script(it))
         remark_on_elf(it, fd);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of an earlier run with the same prefix. The program's start moves them to PREFIX.1; the
- * user hears of it at the end of the run, with the names of the new ones. */
+/* Finds files of an earlier run with the same prefix. When the program starts, it renames them to
+ * PREFIX.1. The user is told this at the end of the run, together with the names of the new
+ * files. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run has one pair of files. Its first process writes them; each other process writes its own,
- * which are appended to the first one's here. Files of both formats can be appended: they are
- * sequences of requests. */
+/* Gathers the files of a run: a run has one pair of files, which its first process writes. Each
+ * other process writes its own files, and here they are appended to those of the first process.
+ * Files of both formats can be appended, because they are sequences of requests. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 
 static const char *const kinds[] = {".traces.", ".profiles."};
 
-/* The part of NAME after the prefix, without the number of a part: ".traces.jsonl". False: it is no
- * file of traces or profiles. */
+/* Write the ending of NAME without the number of a part, such as ".traces.jsonl", to OUT. Returns
+ * false when NAME is not a file of traces or profiles. */
 static bool ending_of(const char *name, char out[32])
 {
     const char *format = strrchr(name, '.');
@@ -37,7 +37,7 @@ static off_t whole_lines(int fd, off_t size)
     return size;
 }
 
-/* Each message comes after its length, a varint. */
+/* The bytes of whole messages. Each message follows its length, a varint. */
 static off_t whole_messages(int fd, off_t size)
 {
     uint8_t head[10];
@@ -52,8 +52,9 @@ static off_t whole_messages(int fd, off_t size)
     }
 }
 
-/* How many bytes of FD are whole requests: a process that was killed while it wrote leaves a part
- * of one at the end, and readers refuse a file that has such a part in the middle. */
+/* The number of bytes of FD that are whole requests. A process that was killed while it wrote
+ * leaves a part of a request at the end, and readers refuse a file that has such a part in the
+ * middle. */
 static off_t whole_bytes(int fd, const char *ending)
 {
     struct stat status;
@@ -63,9 +64,9 @@ static off_t whole_bytes(int fd, const char *ending)
     return lines ? whole_lines(fd, status.st_size) : whole_messages(fd, status.st_size);
 }
 
-/* Find the end of the last whole request in TO, where the next one belongs, and cut off what
- * follows it. While a process still writes TO it holds the lock, and its last write may be under
- * way: then nothing is cut off. */
+/* Find the end of the last whole request in TO, where the next request belongs, and cut off the
+ * bytes after it. If a process still writes TO, it holds the lock, and its last write may be
+ * incomplete: then nothing is cut off. */
 static off_t end_of_requests(int to, const char *ending)
 {
     off_t end = lseek(to, 0, SEEK_END);
@@ -74,7 +75,7 @@ static off_t end_of_requests(int to, const char *ending)
     return whole < end && ftruncate(to, whole) == 0 ? whole : end;
 }
 
-/* Returns 0, or errno. */
+/* Append the whole requests of FROM to the file PATH. Returns 0 or an errno. */
 static int append(int from, const char *ending, const char *path)
 {
     int to = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -94,14 +95,15 @@ static int append(int from, const char *ending, const char *path)
             at += written;
     }
     if (to >= 0 && size > 0 && error &&
-        ftruncate(to, before) != 0) /* half a request makes all unreadable */
+        ftruncate(to, before) != 0) /* a part of a request would make the whole file unreadable */
         error = errno;
     if (to >= 0 && close(to) != 0 && !error)
         error = errno;
     return error;
 }
 
-/* Returns 0, EWOULDBLOCK when a process still writes PATH, or errno. */
+/* Append PATH to the file of PREFIX with ENDING, and remove PATH. Returns 0, EWOULDBLOCK when a
+ * process still writes PATH, or another errno. */
 static int move_behind(const char *path, const char *ending, const char *prefix)
 {
     char target[PATH_MAX];
@@ -124,7 +126,8 @@ static int is_listed(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Files without an ending are marks: a process of the run was here. */
+/* Take one file of the folder. A file without an ending is a mark: it says that a process of the
+ * run was recorded. */
 static void take(sp_run_files_left *left, const char *folder, const char *name, const char *prefix)
 {
     char path[PATH_MAX], ending[32];
@@ -157,7 +160,8 @@ static void gather_folder(sp_run_files_left *left, const sp_run *run)
 
 /* ---- forked children of the first process ---- */
 
-/* NUMBER, which follows PREFIX and a dot, is PID.traces.jsonl or the like. */
+/* Whether NUMBER, the part of a name after the prefix and a dot, is PID.traces.jsonl or the
+ * like. */
 static bool is_of_a_child(const char *number)
 {
     size_t digits = strspn(number, "0123456789.");
@@ -165,8 +169,9 @@ static bool is_of_a_child(const char *number)
     return digits > 1 && number[digits - 1] == '.' && ending_of(number + digits - 1, ending);
 }
 
-/* Files of earlier runs may have such names, too, and the first process may have renamed them.
- * Their times do not tell: clocks are set back, and a file server has a clock of its own. */
+/* Whether a file existed before the run. Files of earlier runs may have names of children, too, and
+ * the first process may have renamed them. Times are no help: clocks are set back, and a file
+ * server has its own clock. */
 static bool was_there_before(const sp_run_before *before, const struct stat *status)
 {
     for (size_t i = 0; i < before->count; i++) {
@@ -178,7 +183,7 @@ static bool was_there_before(const sp_run_before *before, const struct stat *sta
     return false;
 }
 
-/* Calls VISIT for each regular file of PREFIX, which is absolute. */
+/* Call VISIT for each regular file with PREFIX, which is absolute. */
 static void visit_files(const char *prefix, void *user,
                         void (*visit)(void *user, const char *name, const struct stat *status))
 {
