@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run whose samples mostly have no function names: what would give them names. */
+/* Tells the user how to get function names when most samples of a run have none. */
 #include "tool/command/run.h"
 #include "tool/model/nameless.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
 
-/* Fewer samples without a name are not worth a remark. */
+/* The least number of samples without a name for which a note is written. */
 enum { NAMELESS_LEAST = 5 };
 
 static void say(const sp_nameless *found)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The prefix of a run's files. While another program writes files of that prefix, this run takes
- * one of its own, as the SDK does: the answer at the end would be that of the other program. */
+/* Chooses the prefix of a run's files. If another program is writing files with the prefix that the
+ * user wants, this run uses a prefix of its own, as the SDK does. Otherwise the answer at the end
+ * would show the data of the other program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,8 +15,8 @@
 #include "tool/command/run.h"
 #include "tool/text/messages.h"
 
-/* A process that writes a file holds its lock (flock). A FIFO must not be opened: its writer would
- * take us for the reader. It is never locked. */
+/* Whether a process is writing the file PATH: then it holds the lock of the file (flock). A FIFO is
+ * not opened, because its writer would take us for the reader. It is never locked. */
 static bool is_written(const char *path)
 {
     struct stat status;

@@ -13,9 +13,9 @@
 #include "tool/command/run.h"
 #include "tool/text/messages.h"
 
-/* A terminal sends these to the program, too: here they do nothing. */
+/* A terminal sends these signals to the program, too. This process ignores them. */
 static const int from_terminal[] = {SIGINT, SIGQUIT};
-/* Sent to this process, they are meant for the program. */
+/* These signals to this process are passed on to the program. */
 static const int passed_on[] = {SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
 
 enum { BOTH = SP_ARRAY_LENGTH(from_terminal) + SP_ARRAY_LENGTH(passed_on) };
@@ -30,7 +30,7 @@ static void pass_on(int number)
     errno = error;
 }
 
-/* The actions from before come into BEFORE. */
+/* Ignore the signals from a terminal and pass on the others. BEFORE gets the previous actions. */
 static void take_signals(struct sigaction before[BOTH])
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, pass = {.sa_handler = pass_on};
@@ -48,7 +48,7 @@ static void give_signals(const struct sigaction before[BOTH])
         sigaction(passed_on[i], before++, NULL);
 }
 
-/* Add WORD to the list in variable NAME, in front of SEPARATOR and what is there. */
+/* Put WORD at the front of the list in the environment variable NAME, followed by SEPARATOR. */
 static void put_in_front(const char *name, const char *word, char separator)
 {
     const char *before = getenv(name);
@@ -67,10 +67,10 @@ static void set_profiles(const sp_run_options *options)
     if (!options->wall)
         return;
     put_in_front("SPANPROF_PROFILES", "wall", ',');
-    setenv("SPANPROF_WALL_THREADS", "all", 0); /* all of them work for the span of the process */
+    setenv("SPANPROF_WALL_THREADS", "all", 0); /* all threads work for the span of the process */
 }
 
-/* One name for all programs of the run, unless the environment has one. */
+/* Set one service name for all programs of the run, unless the environment has one. */
 static void set_service(const sp_run *run)
 {
     const char *attributes = getenv("OTEL_RESOURCE_ATTRIBUTES"), *name = run->options->service;
@@ -101,7 +101,7 @@ static void set_environment(const sp_run *run)
     setenv("SPANPROF_RUN", run->folder, 1);
 }
 
-/* In the child. TOLD gets the errno of an exec that fails. */
+/* Become the program, in the child. If exec fails, its errno is written to the pipe TOLD. */
 static void become(const sp_run *run, const struct sigaction before[BOTH], int told)
 {
     give_signals(before);
@@ -109,11 +109,11 @@ static void become(const sp_run *run, const struct sigaction before[BOTH], int t
     execvp(run->program[0], run->program);
     int error = errno;
     if (write(told, &error, sizeof error) < 0)
-        error = 0; /* this process's exit code has to do */
+        error = 0; /* the pipe is closed: only the exit code can show the failure */
     _exit(127);
 }
 
-/* The errno of the exec, 0 when it went well. */
+/* Read the errno of exec from the pipe TELLS; 0: exec succeeded. */
 static int read_error(int tells)
 {
     int error = 0;

@@ -19,11 +19,11 @@ typedef struct send_options {
     const char *to, *headers, *protocol, *link_scope;
 } send_options;
 
-/* What went where. */
+/* The state of sending. */
 typedef struct sending {
     const sp_input *input;
-    char *endpoint;        /* of --to, a base; NULL: the variables say it */
-    sp_endpoint_path path; /* that --to had */
+    char *endpoint;        /* the base from --to; NULL: the environment has the endpoint */
+    sp_endpoint_path path; /* the path of one signal that --to had */
     sp_export_config config;
     sp_post *post;
     size_t sent;
@@ -67,7 +67,8 @@ static uint64_t count_items(const sp_document *document)
 
 /* ---- sending ---- */
 
-/* Say which part of the requests was delivered: the user needs it to go on. */
+/* Report that DOCUMENT was not delivered, and how many requests were: the user needs this to
+ * continue. */
 static int stop_at(const sending *to, const sp_document *document)
 {
     char name[SP_DOCUMENT_NAME_LENGTH];
@@ -95,7 +96,8 @@ static int send_document(sending *to, const sp_document *document)
     return SP_TOOL_DONE;
 }
 
-/* Traces first: a backend that looks a link up finds its span. */
+/* Send the documents of one signal. Traces are sent first, so that a backend can find the span of a
+ * link. */
 static int send_signal(sending *to, sp_signal signal)
 {
     int status = SP_TOOL_DONE;
@@ -155,7 +157,8 @@ static int lead_to_roots(const sp_input *input)
     return status;
 }
 
-/* Before the files are read, which may take long. *TO_ROOTS: links are to be changed. */
+/* Check options whose value must be one of some words. This happens before the files are read,
+ * because reading may take long. *TO_ROOTS: links have to be changed. */
 static int check_words(const send_options *options, bool *to_roots)
 {
     static const char *const scopes[] = {"root", "innermost", NULL};
@@ -172,9 +175,9 @@ static int check_words(const send_options *options, bool *to_roots)
 
 /* ---- the call ---- */
 
-/* The endpoint of --to as a base with a scheme, into OUT, for free(). When it has the path of one
- * signal, that is cut off, and *PATH is its kind: the other signal has its own path at the same
- * place. */
+/* Make a base with a scheme from the endpoint of --to. Free *OUT by free(). If the endpoint has the
+ * path of one signal, the path is cut off, and *PATH says which one it was: the other signal has
+ * its own path on the same server. */
 static int read_endpoint(const char *to, char **out, sp_endpoint_path *path)
 {
     const char *why;
@@ -196,7 +199,8 @@ static int read_endpoint(const char *to, char **out, sp_endpoint_path *path)
     return status;
 }
 
-/* Profiles go to the path that --to has; gRPC has no such paths. */
+/* If --to has the stable path of profiles, send profiles to this path. gRPC has no such paths.
+ * Returns false when memory is short. */
 static bool use_path(sending *to)
 {
     sp_http_target *target = &to->config.http[SP_PROFILES];
@@ -207,7 +211,7 @@ static bool use_path(sending *to)
     return target->url != NULL;
 }
 
-/* The SDK's variables, and over them the options. */
+/* Configure sending by the environment variables of the SDK. Options take precedence. */
 static int configure(sending *to, const send_options *options)
 {
     int status = read_endpoint(options->to, &to->endpoint, &to->path);

@@ -15,7 +15,8 @@
 
 typedef int (*comparison)(const void *, const void *);
 
-static const sp_model_span *sorted_spans; /* qsort takes no argument of its own */
+/* a global, because the comparison function of qsort gets no context */
+static const sp_model_span *sorted_spans;
 
 static int by_number(uint64_t x, uint64_t y, const void *a, const void *b)
 {
@@ -86,8 +87,8 @@ static bool has_cpu_samples(const sp_model *model)
     return cpu != SP_MODEL_NONE && model->types[cpu].samples > 0;
 }
 
-/* Whether the files have what KEY of --sort needs. SP_TOOL_DONE, or SP_TOOL_NO having said that
- * they have not. GROUPS: names are sorted, which have no classes of wall time. */
+/* Check that the files have what KEY of --sort needs. Returns SP_TOOL_DONE, or SP_TOOL_NO after a
+ * message. GROUPS: names are sorted, which have no classes of wall time. */
 static int check_sort(const sp_model *model, const char *key, bool groups)
 {
     uint32_t wall = sp_model_wall_type(model, true);
@@ -122,7 +123,7 @@ static int find_comparison(const sp_model *model, const char *name, comparison *
     return check_sort(model, name, false);
 }
 
-/* The same for names. */
+/* As find_comparison, for a table of names. */
 static int find_order(const sp_model *model, const char *name, sp_groups_order *out)
 {
     static const char *const names[] = {
@@ -141,11 +142,11 @@ static int find_order(const sp_model *model, const char *name, sp_groups_order *
     return check_sort(model, name, true);
 }
 
-/* The spans that a question selects by --where and by ids. */
+/* The spans that the user selects by --where and by ids. */
 typedef struct chosen_spans {
     sp_asked asked;
     bool *by_where; /* by number of span; NULL: --where was not given */
-    bool *by_id;    /* --span's, with their descendants; NULL: it was not given */
+    bool *by_id;    /* spans of --span, with their descendants; NULL: --span was not given */
 } chosen_spans;
 
 static int mark_asked(chosen_spans *chosen, const sp_model *model)
@@ -161,7 +162,7 @@ static int mark_asked(chosen_spans *chosen, const sp_model *model)
     return SP_TOOL_DONE;
 }
 
-/* CHOSEN is to be freed by chosen_deinit in any case. */
+/* Fill CHOSEN. Free it by chosen_deinit in any case. */
 static int choose(chosen_spans *chosen, const sp_model *model, const sp_spans_options *options)
 {
     *chosen = (chosen_spans){.by_id = NULL};
@@ -192,8 +193,8 @@ static bool matches(const sp_model *model, uint32_t number, const sp_spans_optio
     return !options->roots || sp_model_is_local_root(model, number);
 }
 
-/* Whether there are conditions beside ids: then no span may match although the files have the ids.
- */
+/* Whether there are conditions besides ids. With them, it is possible that no span matches although
+ * the files have the ids. */
 static bool has_conditions(const sp_spans_options *options)
 {
     return options->name.count || options->where || options->roots;
@@ -242,8 +243,8 @@ static int check_group(const sp_spans_options *options)
     return SP_TOOL_DONE;
 }
 
-/* Reverse the order: on a terminal the most important line is then next to the prompt, without
- * scrolling. */
+/* Reverse the order. On a terminal the most important line is then next to the prompt, and the user
+ * need not scroll. */
 static void reverse(uint32_t *list, size_t count)
 {
     for (size_t i = 0; i < count / 2; i++) {
@@ -278,7 +279,8 @@ static int write_list(const sp_model *model, uint32_t *list, size_t count,
     return sp_output_write(&out, NULL);
 }
 
-/* COMPARE is of spans, ORDER of names. */
+/* List the selected spans. COMPARE is the order of a table of spans, ORDER that of a table of
+ * names. */
 static int list_spans(const sp_model *model, const sp_spans_options *options,
                       const chosen_spans *chosen, comparison compare, sp_groups_order order)
 {
@@ -368,8 +370,8 @@ static int answer_holders(const sp_model *model, const sp_spans_options *options
     return status;
 }
 
-/* Why there are no spans. When a prefix was given no file is missing: it stands for both files of a
- * run. */
+/* Report why there are no spans. If the user gave a prefix, no file is missing, because a prefix
+ * stands for both files of a run. */
 static int no_spans(const sp_operands *files)
 {
     const char *first = files->items[0];
@@ -381,7 +383,8 @@ static int no_spans(const sp_operands *files)
                          first, first);
 }
 
-/* Samples of another run do not bound what these spans took. */
+/* Without samples, values are shown as unknown. This is needed for samples of another run, because
+ * they do not show what these spans took. */
 static void ignore_other_run(sp_model *model)
 {
     bool is_other = sp_model_is_of_two_runs(model);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The column of `spanprof spans` that says how many bytes a span and its descendants allocated. */
+/* The column of `spanprof spans` that shows how many bytes a span and its descendants allocated. */
 #include <string.h>
 
 #include "tool/command/spans.h"

@@ -9,7 +9,8 @@
 #include "tool/command/spans.h"
 #include "tool/text/escape.h"
 
-/* A name is never cut below the first; columns that may give way do so below the second. */
+/* A name always has at least MIN_NAME_COLUMNS. Columns that may be left out are left out if the
+ * name would have less than NAME_COLUMNS. */
 enum { MIN_NAME_COLUMNS = 12, NAME_COLUMNS = 20 };
 
 const char *sp_span_status_text(const sp_model_span *span)
@@ -40,7 +41,7 @@ const sp_model_type *sp_measured_type(const sp_model *model)
     return type == SP_MODEL_NONE ? &none : &model->types[type];
 }
 
-/* What one sample of TYPE stands for, in the type's unit: time, or bytes. 0: it is not told. */
+/* What one sample of TYPE stands for, in the unit of the type: time or bytes. 0: unknown. */
 static uint64_t bound_of(const sp_model_type *type)
 {
     bool is_bytes = strcmp(type->unit, "bytes") == 0 && strcmp(type->period_unit, "bytes") == 0;
@@ -216,10 +217,10 @@ typedef struct tree_writer {
     sp_wall_columns wall;
     const sp_model_type *alloc; /* NULL: no such column */
     sp_waterfall waterfall;
-    bool own;      /* what links to the span itself */
-    bool counts;   /* samples beside the times; they give way to wall time */
-    unsigned used; /* columns in front of the name */
-    uint32_t top;  /* of the tree that is being written */
+    bool own;      /* show values of the span without its descendants */
+    bool counts;   /* show numbers of samples after the times, unless there is wall time */
+    unsigned used; /* columns before the name */
+    uint32_t top;  /* the top of the tree that is being written */
 } tree_writer;
 
 enum { TREE_MAX_DEPTH = 60, TREE_OTHERS = 38, TREE_OWN = 10, TREE_COUNT = 7 };
@@ -272,7 +273,7 @@ static void add_amount(tree_writer *writer, const char *value, uint64_t count, b
     sp_buffer_add_string(writer->out, "  ");
 }
 
-/* The numbers in front of a span's name. */
+/* Add the numbers before the name of a span. */
 static void add_tree_cells(tree_writer *writer, const sp_model_span *span)
 {
     sp_buffer *out = writer->out;
@@ -291,8 +292,8 @@ static void add_tree_cells(tree_writer *writer, const sp_model_span *span)
     sp_waterfall_cell(out, &writer->waterfall, span, writer->terminal);
 }
 
-/* The branches in front of SPAN, from its ancestors: deeper than TREE_MAX_DEPTH only the nearest
- * are drawn. */
+/* Add the branches before the name of SPAN, which lead to it from its ancestors. Below
+ * TREE_MAX_DEPTH only the branches of the nearest ancestors are drawn. */
 static void add_branches(tree_writer *writer, uint32_t span)
 {
     const sp_model_span *spans = writer->model->spans;
@@ -326,8 +327,8 @@ static void add_tree_line(tree_writer *writer, uint32_t number)
     sp_buffer_add_string(writer->out, span->overruns ? SP_SPANS_OVERRUN_MARK "\n" : "\n");
 }
 
-/* Depth first, without recursion: down, else to the next sibling of the nearest ancestor below TOP.
- */
+/* Add all spans of a tree, depth first and without recursion: go down, or else to the next sibling
+ * of the nearest ancestor below TOP that has one. */
 static void add_tree(tree_writer *writer, uint32_t top)
 {
     const sp_model_span *spans = writer->model->spans;
@@ -375,7 +376,7 @@ void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, 
 
 /* ---- json ---- */
 
-/* NUMBER, or null where it is not known. */
+/* NUMBER, or null if it is unknown. */
 static json_t *number_json(uint64_t number, bool is_hidden)
 {
     return is_hidden ? json_null() : json_integer((json_int_t)number);

@@ -6,10 +6,10 @@
 
 enum { FRONT = 17, DURATIONS = 39, NARROW = 20, SUM = 10, NAME_ROOM = 13 };
 
-/* What has room beside the names. */
+/* The columns that have room before the names. */
 typedef struct groups_layout {
-    const sp_model_type *alloc; /* NULL: no sum of allocated bytes */
-    bool narrow;                /* of the quantiles only p50 and p99 */
+    const sp_model_type *alloc; /* NULL: do not show the sum of allocated bytes */
+    bool narrow;                /* show only the quantiles p50 and p99 */
     bool total;
     unsigned name;
 } groups_layout;
@@ -19,7 +19,8 @@ static bool leaves_name(unsigned used, const sp_terminal *terminal)
     return used + NAME_ROOM <= terminal->columns;
 }
 
-/* On a narrow terminal one sum has room: the one by which the groups are ordered. */
+/* Choose the columns. On a narrow terminal, only one sum has room: the one that the groups are
+ * sorted by. */
 static groups_layout fit(const sp_model *model, const sp_groups *groups,
                          const sp_terminal *terminal)
 {
@@ -84,7 +85,8 @@ static void add_durations(sp_buffer *out, bool narrow, const sp_quantiles *of)
     add_columns(out, narrow, p50, p95, p99, max);
 }
 
-/* Each is the value of one span, which has no sample where it is 0. */
+/* Add the quantiles of the values. Each is the value of one span. It is 0 only if the span has no
+ * sample, so the value is also passed as the number of samples. */
 static void add_values(sp_buffer *out, bool narrow, const sp_group *group,
                        const sp_model_type *type)
 {
@@ -101,7 +103,7 @@ static void add_values(sp_buffer *out, bool narrow, const sp_group *group,
     add_columns(out, narrow, p50, p95, p99, max);
 }
 
-/* What all spans of the name have together. */
+/* Add the sums over all spans of the name. */
 static void add_sums(sp_buffer *out, const groups_layout *layout, const sp_group *group,
                      const sp_model_type *type)
 {
@@ -124,7 +126,7 @@ static bool hides_values(const sp_groups *groups, size_t shown, const sp_model_t
     return false;
 }
 
-/* Below the table: which columns had no room. */
+/* Add the line below the table that says which columns had no room. */
 static void add_left_out(sp_buffer *out, const sp_model *model, const groups_layout *layout)
 {
     const char *sum = !layout->total                                   ? ", the total"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `spanprof spans --holders`: which span waited for which lock, and which span held it. A line is a
- * waiter, the function in which it waited, the lock, a holder, and the function in which it gave
- * the lock back. */
+/* `spanprof spans --holders`: which span waited for which lock, and which span held it. A line has
+ * a waiter, the function in which it waited, the lock, a holder, and the function in which the
+ * holder released the lock. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,35 +14,37 @@
 #include "tool/model/waited.h"
 #include "tool/text/messages.h"
 
-/* The columns of text. On a terminal they share what the others leave, and never get less than
- * LEAST. */
+/* The columns of text. On a terminal they share the width that the other columns leave, and each
+ * has at least LEAST. */
 enum { WAITER, FUNCTION, LOCK, HOLDER, HOLDER_FUNCTION, TEXTS, LEAST = 12, OTHERS = 62 };
 
 static const char *const heads[TEXTS] = {"span", "in", "lock", "lock held by", "in"};
 
 typedef struct wait_line {
     uint32_t waiter, function, holder; /* link, string or SP_MODEL_NONE, link */
-    uint32_t holder_function;          /* of the table's; SP_MODEL_NONE: not told */
-    uint32_t lock;                     /* of the model's; SP_MODEL_NONE: not told */
+    uint32_t holder_function; /* number of the table's holder_functions; SP_MODEL_NONE: unknown */
+    uint32_t lock;            /* number of the model's locks; SP_MODEL_NONE: unknown */
     uint64_t delay_ns, contentions;
-    const char *waiter_name, *holder_name; /* once all lines are there: with the request's, */
-    const char *lock_name;                 /* and with the address, where the name is not enough */
+    /* set when all lines are there, with the name of the request */
+    const char *waiter_name, *holder_name;
+    const char *lock_name; /* also with the address, if several locks have the name */
 } wait_line;
 
 typedef struct wait_table {
     const sp_model *model;
-    sp_intern index;            /* the first five members of a line */
-    sp_intern holder_functions; /* names, with their NUL */
-    sp_intern span_names;       /* the same */
-    sp_intern lock_names;       /* the same */
-    bool tells_lock;            /* some line does */
+    sp_intern index;            /* keys are the first five members of a line */
+    sp_intern holder_functions; /* keys are names with their NUL */
+    sp_intern span_names;       /* keys are names with their NUL */
+    sp_intern lock_names;       /* keys are names with their NUL */
+    bool tells_lock;            /* some line has a lock */
     wait_line *lines;
     size_t capacity;
 } wait_table;
 
 /* ---- the lines ---- */
 
-/* The innermost function that is none of a lock, or else the innermost of all. */
+/* The innermost function that is not part of the implementation of a lock, or else the innermost of
+ * all. */
 static uint32_t function_of(const sp_model *model, uint32_t stack)
 {
     const uint32_t *frames = sp_intern_key(&model->stacks, stack);
@@ -52,7 +54,8 @@ static uint32_t function_of(const sp_model *model, uint32_t stack)
     return count == 0 ? SP_MODEL_NONE : frames[at < count ? at : 0];
 }
 
-/* SP_INTERN_FAILED when memory is short. */
+/* The number of the function in which the holder released the lock, SP_MODEL_NONE if it is unknown,
+ * or SP_INTERN_FAILED when memory is short. */
 static uint32_t holder_function_of(wait_table *table, const sp_model_sample *sample)
 {
     if (sample->holder_stack == SP_MODEL_NONE)
@@ -96,7 +99,7 @@ static bool is_chosen(const sp_model *model, const bool *chosen, const sp_model_
     return !chosen || (span != SP_MODEL_NONE && chosen[span]);
 }
 
-/* By innermost span, where the files have both. */
+/* The type that is linked to innermost spans, or else to local roots. */
 static uint32_t type_of(const sp_model *model, const char *innermost, const char *root)
 {
     uint32_t type = sp_model_type_of_name(model, innermost);
@@ -136,16 +139,17 @@ static int by_delay(const void *a, const void *b)
     return memcmp(x, y, 5 * sizeof x->waiter);
 }
 
-/* ---- their forms ---- */
+/* ---- the forms of the lines ---- */
 
-/* The local root of SPAN when that is another one; else SP_MODEL_NONE. */
+/* The local root of SPAN if it is another span, else SP_MODEL_NONE. */
 static uint32_t request_of(const sp_model *model, uint32_t span)
 {
     uint32_t root = span == SP_MODEL_NONE ? SP_MODEL_NONE : sp_model_local_root(model, span);
     return root == span ? SP_MODEL_NONE : root;
 }
 
-/* "request: span" where these are two; a span whose message is not in the files has ids only. */
+/* The name of a span, as "request: span" if its request is another span. If the files have only
+ * samples of the span, its name is unknown. */
 static const char *name_of(wait_table *table, uint32_t link)
 {
     const sp_model *model = table->model;
@@ -161,7 +165,8 @@ static const char *name_of(wait_table *table, uint32_t link)
     return number == SP_INTERN_FAILED ? name : sp_intern_key(&table->span_names, number);
 }
 
-/* By string: how many locks are called so; free it. NULL when memory is short. */
+/* By number of string, how many locks have this name. Free the array by free(). NULL: memory is
+ * short. */
 static uint32_t *count_lock_names(const sp_model *model)
 {
     uint32_t *counts = calloc(model->strings.count + 1, sizeof *counts);
@@ -173,7 +178,8 @@ static uint32_t *count_lock_names(const sp_model *model)
     return counts;
 }
 
-/* Its name, with its address where other locks are called the same, or its address alone. */
+/* The name of a lock, with its address if other locks have the same name, or the address if it has
+ * no name. */
 static const char *lock_name_of(wait_table *table, const wait_line *line, const uint32_t *counts)
 {
     sp_model_lock lock = sp_model_lock_of(table->model, line->lock);
@@ -205,7 +211,7 @@ static const char *function_name(const sp_model *model, const wait_line *line)
     return line->function == SP_MODEL_NONE ? "[no stack]" : sp_model_text(model, line->function);
 }
 
-/* "": not told. */
+/* Returns "" if the function is unknown. */
 static const char *holder_function_name(const wait_table *table, const wait_line *line)
 {
     return line->holder_function == SP_MODEL_NONE
@@ -239,7 +245,7 @@ static unsigned widest(const wait_table *table, size_t shown, int column)
     return columns;
 }
 
-/* In a pipe nothing is cut. */
+/* Find the widths of the columns. In a pipe nothing is cut. */
 static void fit_columns(unsigned widths[TEXTS], const wait_table *table, size_t shown,
                         const sp_terminal *terminal)
 {
@@ -307,7 +313,7 @@ static int write_text(const wait_table *table, size_t shown)
     return sp_output_write(&out, NULL);
 }
 
-/* null: there is none, or it is not known. */
+/* The span as JSON; null: there is none, or it is unknown. */
 static json_t *span_json(const sp_model *model, uint32_t link)
 {
     char trace_id[33], span_id[17];

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `spanprof spans`: a line for each span. A column that says the same in all lines is left out, and
- * said once below them. */
+/* `spanprof spans`: a line for each span. A column with the same value in all lines is left out,
+ * and the value is written once below the lines. */
 #include <string.h>
 
 #include "core/hex.h"
 #include "tool/command/spans.h"
 #include "tool/text/escape.h"
 
-/* Which columns there are. Some give way where a terminal is narrow, and --json still has them. */
+/* The columns to show. Some are left out on a narrow terminal; --json always has them. */
 typedef struct table_layout {
     sp_wall_columns wall;
     const sp_model_type *alloc; /* NULL: no such column */
-    bool is_measured; /* the files have samples; else value, own time and samples are not known */
+    bool is_measured; /* the files have samples; false: value, own time and samples are unknown */
     bool value, own, status, samples, trace_id;
-    unsigned service, name; /* widths; service 0: no such column */
+    unsigned service, name; /* widths; a service of 0: no such column */
 } table_layout;
 
-/* Of what two spans have; MEASURED: the type of times. */
+/* Whether two spans have equal values in a column. MEASURED: the type of the values. */
 typedef bool (*equality)(const sp_model_type *measured, const sp_model_span *x,
                          const sp_model_span *y);
 
-/* Values that are not known differ from those that are. */
+/* An unknown value is different from a known one. */
 static bool same_value(const sp_model_type *measured, const sp_model_span *x,
                        const sp_model_span *y)
 {
@@ -91,7 +91,7 @@ static const sp_model_type *useful_alloc(const sp_model *model, const uint32_t *
     return type && differs_in(type, model, list, count, same_alloc) ? type : NULL;
 }
 
-/* Services matter only when there are several. */
+/* The width of the column of services. It is shown only when there are several services. */
 static unsigned service_columns(const sp_model *model, const uint32_t *list, size_t count)
 {
     unsigned columns = 8;
@@ -104,7 +104,7 @@ static unsigned service_columns(const sp_model *model, const uint32_t *list, siz
     return columns > 20 ? 20 : columns;
 }
 
-/* The columns that tell lines apart, however wide the terminal. */
+/* The columns with different values, before the width of the terminal is considered. */
 static table_layout useful_columns(const sp_model *model, const uint32_t *list, size_t count)
 {
     bool is_measured = sp_measured_type(model)->samples > 0;
@@ -119,7 +119,8 @@ static table_layout useful_columns(const sp_model *model, const uint32_t *list, 
                           .service = service_columns(model, list, count)};
 }
 
-/* The letters of wall time make room where lines are sorted by allocated bytes. */
+/* Fit the column of allocated bytes. If lines are sorted by it and it has no room, the letters of
+ * wall time are left out. */
 static void fit_alloc(table_layout *layout, unsigned *used, bool by_alloc,
                       const sp_terminal *terminal)
 {
@@ -236,7 +237,7 @@ static void add_same_alloc(sp_buffer *out, const sp_model *model, const sp_model
     sp_buffer_printf(out, "alloc %s, ", text);
 }
 
-/* What all lines say: FIRST is the span of one of them. */
+/* Add the values that all lines have in common. FIRST is the span of one of them. */
 static void add_same(sp_buffer *out, const sp_model *model, const sp_model_span *first,
                      const table_layout *useful, const sp_terminal *terminal)
 {
@@ -271,7 +272,7 @@ static void add_same(sp_buffer *out, const sp_model *model, const sp_model_span 
     sp_buffer_add_string(out, is_some ? "\n" : "");
 }
 
-/* Why there is no CPU time. */
+/* Add a line that says why there is no CPU time. */
 static void add_unmeasured(sp_buffer *out, const sp_model *model)
 {
     if (sp_model_is_of_two_runs(model))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wall time in the tables of `spanprof spans`: its sum, and in ten letters where it went, with the
- * time in which no thread carried the span as one class more. */
+/* Wall time in the tables of `spanprof spans`: its sum, and a bar of ten letters that shows the
+ * classes of the time. The time in which no thread carried the span is an additional class. */
 #include "tool/command/spans.h"
 
 enum { TOTAL_COLUMNS = 8, BAR_COLUMNS = 10, GAP = 2 };
-/* The class after those of wall time. */
+/* The additional class comes after those of wall time. */
 enum { QUEUE = SP_WHERE_COUNT, CLASSES };
 #define QUEUE_NAME "queue"
 
@@ -52,8 +52,8 @@ static void add_letter(sp_buffer *out, int where, const sp_terminal *terminal)
         sp_buffer_add_char(out, letter_of(where));
 }
 
-/* Letter I is the class in whose part the middle of the I-th tenth lies, so that there are always
- * ten. */
+/* Add the bar. Letter I is the class that contains the middle of the I-th tenth, so there are
+ * always ten letters. */
 static void add_bar(sp_buffer *out, const sp_model_span *span, const sp_terminal *terminal)
 {
     double whole = (double)sp_where_sum(span->wall_ns) + (double)span->queued_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bars of a trace's tree: when each span ran, and how much of it was CPU time. */
+/* The bars in the tree of a trace: when each span ran, and how much of this time was CPU time. */
 #include <string.h>
 
 #include "tool/command/spans.h"
@@ -34,7 +34,7 @@ void sp_waterfall_head(sp_buffer *out, const sp_waterfall *waterfall)
         sp_buffer_printf(out, "%-*s  ", (int)waterfall->columns, "when");
 }
 
-/* The column that TIME_NS falls into. */
+/* The boundary between columns that is nearest to TIME_NS: 0 is before the first column. */
 static unsigned column_of(const sp_waterfall *waterfall, uint64_t time_ns)
 {
     double whole = (double)(waterfall->end_ns - waterfall->start_ns);
@@ -43,7 +43,8 @@ static unsigned column_of(const sp_waterfall *waterfall, uint64_t time_ns)
     return column < waterfall->columns ? column : waterfall->columns;
 }
 
-/* How many of WIDTH columns are CPU time. Threads that work at once make no more than all. */
+/* How many of WIDTH columns are CPU time. With several threads at once, CPU time may be longer than
+ * the span; then it is all columns. */
 static unsigned shaded(const sp_waterfall *waterfall, const sp_model_span *span, unsigned width)
 {
     double duration = (double)(span->end_ns - span->start_ns), cpu = (double)span->total_value;
@@ -66,7 +67,7 @@ void sp_waterfall_cell(sp_buffer *out, const sp_waterfall *waterfall, const sp_m
     unsigned start = column_of(waterfall, span->start_ns);
     unsigned end = column_of(waterfall, span->end_ns);
     start = start < waterfall->columns ? start : waterfall->columns - 1;
-    end = end > start ? end : start + 1; /* the shortest span has a column, too */
+    end = end > start ? end : start + 1; /* even the shortest span has a column */
     unsigned cpu = shaded(waterfall, span, end - start);
     repeat(out, " ", start);
     repeat(out, terminal->utf8 ? "█" : "#", cpu);
