@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `spanprof stats`: what the recorder says of itself in the profiles' attributes, added up by type,
- * beside what the samples themselves tell. */
+/* `spanprof stats`: what the recorder reports about itself in attributes of profiles, added up by
+ * type, and what the samples themselves show. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,34 +20,38 @@
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
 
-#define PREFIX                   "spanprof."
-#define DROPPED_PREFIX           "spanprof.dropped."
-#define LOCK_NS_KEY              "spanprof.lock_ns"
-#define UNATTRIBUTED_THREADS_KEY "spanprof.unattributed_ns.threads" /* an array of maps */
+#define PREFIX         "spanprof."
+#define DROPPED_PREFIX "spanprof.dropped."
+#define LOCK_NS_KEY    "spanprof.lock_ns"
+/* a value that is an array of maps */
+#define UNATTRIBUTED_THREADS_KEY "spanprof.unattributed_ns.threads"
 #define STACKS_PREFIX            "spanprof.stacks."
-#define BY_POINTER               "by_frame_pointer"        /* beside the ends, which are a whole */
-#define FOLDED_KEY               "spanprof.samples.folded" /* lost frames: an end, too */
+/* counted in addition to the ends, so not a part of their sum */
+#define BY_POINTER "by_frame_pointer"
+/* these samples lost their frames; shown as an end of stacks */
+#define FOLDED_KEY "spanprof.samples.folded"
 
 /* Sums of the attributes of one type's profiles. */
 typedef struct type_stats {
-    bool told; /* some profile has the counts; else linked and none come from the samples */
+    /* some profile has these counts; if false, linked and none are counted from the samples */
+    bool told;
     uint64_t linked, none, unknown, boundary, unattributed_ns;
-    uint64_t lock_ns;      /* of waiting between two samples, on average; 0: not told */
-    json_t *dropped;       /* by reason */
+    uint64_t lock_ns;      /* the average waiting time between two samples; 0: unknown */
+    json_t *dropped;       /* object: reason to count */
     uint64_t from_outside; /* profiles that `run --attach` took */
-    char engine[128];      /* of all profiles that say; each text once */
+    char engine[128];      /* engines of all profiles, each once */
     char engine_reason[256];
-    json_t *unattributed_threads; /* name/tid: ns */
-    json_t *stacks;               /* how they ended: samples; and BY_POINTER */
-    sp_wall_stats wall;           /* of types of wall time */
+    json_t *unattributed_threads; /* object: "NAME/TID" to nanoseconds */
+    json_t *stacks;               /* object: end of stacks, or BY_POINTER, to number of samples */
+    sp_wall_stats wall;           /* used for types of wall time */
 } type_stats;
 
 typedef struct stats {
     const sp_model *model;
     type_stats *types;
     json_t *producers;
-    json_t *misuse;          /* of all types: each window tells it once */
-    uint64_t linked_samples; /* over all types, as the messages tell */
+    json_t *misuse; /* over all types, because each window reports these counts only once */
+    uint64_t linked_samples; /* over all types, counted from the samples */
     uint32_t links, links_with_span;
     sp_stats_explain explain;
 } stats;
@@ -92,7 +96,7 @@ static void add_number(type_stats *type, const char *key, int64_t number)
     }
 }
 
-/* TEXT behind SEPARATOR in LIST, unless it is there. */
+/* Append SEPARATOR and TEXT to LIST, unless TEXT is there. */
 static void add_text(char *list, size_t size, const char *separator, const char *text)
 {
     size_t used = strlen(list);
@@ -108,7 +112,7 @@ static void keep_text(type_stats *type, const char *key, const char *text)
         add_text(type->engine_reason, sizeof type->engine_reason, "; ", text);
 }
 
-/* One map of UNATTRIBUTED_THREADS_KEY: the thread as NAME/TID. */
+/* Add one map of UNATTRIBUTED_THREADS_KEY. The key of a thread is NAME/TID. */
 static void add_unattributed(type_stats *type, const Sp__Common__AnyValue *value,
                              const Sp__Profiles__ProfilesDictionary *dictionary)
 {
@@ -153,7 +157,7 @@ static void add_profile(stats *stats, const sp_model_profile *profile)
     for (size_t i = 0; i < profile->message->n_attribute_indices; i++) {
         int32_t index = profile->message->attribute_indices[i];
         if (index < 0 || (size_t)index >= dictionary->n_attribute_table)
-            continue; /* `spanprof check` is for that */
+            continue; /* `spanprof check` reports this mistake */
         const Sp__Profiles__KeyValueAndUnit *attribute = dictionary->attribute_table[index];
         const Sp__Common__AnyValue *value = attribute->value;
         const char *key = key_of(dictionary, attribute);
@@ -217,7 +221,7 @@ static int write_json(const stats *stats)
         NULL);
 }
 
-/* EXPLAINED: whose explanation the line has. */
+/* Add a line with a count and its share. EXPLAINED is the name whose explanation the line gets. */
 static void add_share(sp_buffer *out, const char *name, const char *explained, uint64_t part,
                       uint64_t whole, sp_stats_explain *explain)
 {
@@ -228,8 +232,8 @@ static void add_share(sp_buffer *out, const char *name, const char *explained, u
     sp_stats_explain_line(explain, out, "links", explained);
 }
 
-/* The threads whose CPU time no tick reached: a thread that is never on a core at the kernel's
- * timer tick, or that blocks the signal. */
+/* Print the threads whose CPU time was not sampled. Such a thread is never on a core at the
+ * kernel's timer tick, or it blocks the signal. */
 static void print_unattributed_threads(sp_buffer *out, json_t *threads, sp_stats_explain *explain)
 {
     const char *name;
@@ -245,7 +249,7 @@ static void print_unattributed_threads(sp_buffer *out, json_t *threads, sp_stats
     }
 }
 
-/* Which stacks are whole, and why the others are not. */
+/* Add how many stacks are complete, and why the others are not. */
 static void add_stacks(sp_buffer *out, json_t *stacks, sp_stats_explain *explain)
 {
     const char *end;
@@ -271,7 +275,7 @@ static void add_stacks(sp_buffer *out, json_t *stacks, sp_stats_explain *explain
     }
 }
 
-/* With its unit where that is what tells two types apart. */
+/* Add the name of a type, with its unit if another type has the same name. */
 static void add_type_name(sp_buffer *out, const sp_model *model, uint32_t type)
 {
     const char *name = model->types[type].name;
@@ -282,8 +286,8 @@ static void add_type_name(sp_buffer *out, const sp_model *model, uint32_t type)
     sp_escape_terminal(out, model->types[type].unit);
 }
 
-/* What a sample stands for: one event of the type, or a period of another measure. A period of one
- * event means that the values are whole sums; then how they were sampled is not known. */
+/* Add what a sample stands for: one event of the type, or a period of another measure. A period of
+ * one event means that the values are complete sums; then it is unknown how they were sampled. */
 static void add_period(sp_buffer *out, const sp_model_type *type, uint64_t lock_ns)
 {
     char period[SP_VALUE_LENGTH];

@@ -8,7 +8,8 @@
 
 typedef struct explanation {
     const char *group;
-    const char *name; /* NULL: of all names that have no text of their own; the last of its group */
+    /* NULL: for all names without their own text; it must be the last of its group */
+    const char *name;
     const char *text;
 } explanation;
 
@@ -163,7 +164,7 @@ static const explanation *find(const char *group, const char *name)
     return NULL;
 }
 
-/* TEXT in lines of its own, so that none is longer than a terminal is wide. */
+/* Add TEXT as separate lines that fit into a narrow terminal. */
 static void add_lines(sp_buffer *out, const char *text)
 {
     enum { COLUMNS = 74 };

@@ -15,7 +15,7 @@ void sp_misuse_stats_attribute(json_t *misuse, const char *key, int64_t number)
         sp_stats_add(misuse, key + strlen(MISUSE_PREFIX), number);
 }
 
-/* "" for a kind that a later version counts. */
+/* Returns "" for an unknown kind, which a later version counts. */
 static const char *meaning_of(const char *kind)
 {
     static const struct {

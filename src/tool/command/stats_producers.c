@@ -5,7 +5,7 @@
 #include "tool/command/stats_wall.h"
 #include "tool/text/escape.h"
 
-/* More lines than this hide what the answer is about; JSON has them all. */
+/* More lines than this would distract from the rest of the answer. JSON has all producers. */
 enum { MAX_LINES = 20 };
 
 static json_t *new_producer(const sp_model_profile *profile)

@@ -45,7 +45,7 @@ static int load(const char *path, sp_buffer *out)
     return SP_TOOL_DONE;
 }
 
-/* The share of all threads' recorded time whose context is known. */
+/* The share of the recorded time, over all threads, with a known context. */
 static double known_share(const sp_switches *switches)
 {
     double known = 0, whole = 0;
@@ -86,8 +86,8 @@ static int print_line(const char *path, const sp_switches *switches, sp_stats_ex
     return sp_output_write(&out, NULL);
 }
 
-/* Read all of DATA. When a block is damaged, read only the whole blocks before it, because its
- * content may be anything. */
+/* Read all of DATA. If a block is damaged, read only the blocks before it, because a damaged block
+ * may contain anything. */
 static int read_whole_blocks(const char *path, const sp_buffer *data, sp_switches *out,
                              bool *is_damaged)
 {

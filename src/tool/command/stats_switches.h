@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `spanprof stats` of files of the time recorder. */
+/* `spanprof stats` for files of the time recorder. */
 #ifndef SP_TOOL_COMMAND_STATS_SWITCHES_H
 #define SP_TOOL_COMMAND_STATS_SWITCHES_H
 
@@ -8,9 +8,9 @@
 #include "tool/command/stats_explain.h"
 #include "tool/text/options.h"
 
-/* Whether the first of FILES is one. */
+/* Whether the first of FILES is a file of the time recorder. */
 bool sp_stats_switches_recognize(const sp_operands *files);
-/* Tell of each of FILES. An exit code of the tool. */
+/* Write an answer about each of FILES. Returns an exit code. */
 int sp_stats_switches(const sp_operands *files, bool as_json, sp_stats_explain *explain);
 
 #endif

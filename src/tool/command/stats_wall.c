@@ -9,7 +9,7 @@
 #include "tool/text/output.h"
 
 #define VISITS_PREFIX "spanprof.wall."
-#define VISITS        "visits" /* the others are parts of it */
+#define VISITS        "visits" /* the other counts are parts of this one */
 #define STEAL         "spanprof.steal_ns"
 
 void sp_wall_stats_init(sp_wall_stats *stats)
