@@ -27,8 +27,8 @@ static bool in_ranges(uint32_t c, const code_range *ranges, size_t count)
     return false;
 }
 
-/* Control characters, and characters that reorder others or break the line: with them a name could
- * forge the text around it. */
+/* Whether C is a control character, or reorders other characters or breaks the line. With such
+ * characters a name could forge the text around it. */
 static bool is_dangerous(uint32_t c)
 {
     static const code_range ranges[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x200e, 0x200f},
@@ -98,8 +98,8 @@ bool sp_escape_script_json(sp_buffer *out, const char *json, size_t length)
     return !out->failed;
 }
 
-/* Enough of East Asian width and combining marks for function and span names; what is missing costs
- * alignment only. */
+/* The number of columns of C. The tables of East Asian width and combining marks are incomplete,
+ * but enough for names of functions and spans; a missing range only disturbs the alignment. */
 static unsigned columns_of(uint32_t c)
 {
     static const code_range none[] = {

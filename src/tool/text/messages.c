@@ -8,7 +8,7 @@
 #include "tool/text/escape.h"
 #include "tool/text/progress.h"
 
-/* Messages are short; one that is cut still says what is wrong. */
+/* Write a message. The buffer cuts very long messages, but their beginning says what is wrong. */
 static void say(const char *format, va_list arguments)
 {
     char text[2048];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the command says on standard error, and its exit codes: 0 done; 1 the answer is no (nothing
- * matched, a check failed, the file cannot tell); 2 the call or the input is wrong. For 1 and 2 one
- * line says what, where, and what to do. Threads: the main one; others report through results. */
+/* Messages on standard error, and exit codes: 0 done; 1 the answer is no (nothing matched, a check
+ * failed, the file does not have the answer); 2 the call or the input is wrong. For 1 and 2, one
+ * line says what is wrong, where, and what to do. Threads: only the main thread; other threads
+ * return results. */
 #ifndef SP_TOOL_TEXT_MESSAGES_H
 #define SP_TOOL_TEXT_MESSAGES_H
 
@@ -9,14 +10,14 @@
 
 enum { SP_TOOL_DONE = 0, SP_TOOL_NO = 1, SP_TOOL_WRONG = 2 };
 
-/* One line on standard error, with control characters of names and paths made visible; returns
+/* Write one line to standard error. Control characters in names and paths are made visible. Returns
  * SP_TOOL_WRONG. */
 int sp_tool_wrong(const char *format, ...) SP_PRINTF(1, 2);
-/* The same; returns SP_TOOL_NO. */
+/* As sp_tool_wrong, but returns SP_TOOL_NO. */
 int sp_tool_no(const char *format, ...) SP_PRINTF(1, 2);
-/* The same as a remark: the command goes on. */
+/* Write a note in the same way; the command continues. */
 void sp_tool_note(const char *format, ...) SP_PRINTF(1, 2);
-/* Said when an allocation failed. */
+/* Report that an allocation failed. Returns SP_TOOL_WRONG. */
 int sp_tool_no_memory(void);
 
 #endif

@@ -39,8 +39,8 @@ void sp_command_help(const sp_command *command)
         print_examples(command->examples);
 }
 
-/* The option that ARGUMENT names, up to an equals sign; *VALUE is what stands behind that, else
- * NULL. */
+/* The option that ARGUMENT names before its equals sign, if it has one; *VALUE is the text after
+ * the equals sign, else NULL. */
 static const sp_option *find_option(const sp_command *command, const char *argument,
                                     const char **value)
 {
@@ -57,7 +57,7 @@ static const sp_option *find_option(const sp_command *command, const char *argum
 static bool parse_percent(const char *text, double *out)
 {
     char *end;
-    if (text[strspn(text, "0123456789.")]) /* strtod takes 0x10, too */
+    if (text[strspn(text, "0123456789.")]) /* strtod accepts other forms, too, such as 0x10 */
         return false;
     *out = strtod(text, &end);
     return end != text && *end == 0 && *out >= 0 && *out <= 100;
@@ -111,11 +111,13 @@ static int set_value(const sp_command *command, const sp_option *option, const c
     return SP_OPTIONS_GO_ON;
 }
 
-/* The option that TEXT, which is none, probably means. NULL: none is near. */
+/* The option that the user probably meant by TEXT, which is not an option. NULL: none is
+ * similar. */
 static const char *meant_option(const sp_command *command, const char *text)
 {
     sp_spelling spelling = {.text = text, .length = strcspn(text, "=")};
-    spelling.far_off = sp_spelling_far(spelling.length > 2 ? spelling.length - 2 : 0); /* dashes */
+    /* without its dashes */
+    spelling.far_off = sp_spelling_far(spelling.length > 2 ? spelling.length - 2 : 0);
     for (size_t i = 0; i < command->option_count; i++)
         sp_spelling_try(&spelling, command->options[i].name);
     return spelling.found;
@@ -129,7 +131,7 @@ static int refuse_option(const sp_command *command, const char *text)
                          command->name);
 }
 
-/* Take argv[*I], an option, and its argument. */
+/* Parse argv[*I], an option, and its argument. *I becomes the index of the last word of both. */
 static int take_option(const sp_command *command, int argc, char **argv, int *i, void *values)
 {
     if (strcmp(argv[*i], "--help") == 0 || strcmp(argv[*i], "-h") == 0) {

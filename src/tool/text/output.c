@@ -109,8 +109,8 @@ int sp_output_write_json(json_t *json, const char *path)
     return sp_output_write(&out, path);
 }
 
-/* Where the extension of the file PATH begins, or "". A name that begins with its only dot has
- * none, and NULL, standard output, has none. */
+/* The extension of the file PATH, with its dot; "": it has none. A name whose only dot is at its
+ * beginning has no extension, and neither has NULL, which means standard output. */
 static const char *extension_of(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
@@ -149,7 +149,7 @@ typedef struct scale {
     const char *unit;
 } scale;
 
-/* The largest scale that VALUE reaches, with three digits. */
+/* Format VALUE in the largest scale that it reaches, with three digits. */
 static void format_scaled(char *out, size_t size, double value, const scale *scales, size_t count)
 {
     size_t i = 0;

@@ -18,7 +18,7 @@
 #define ERASE "\r\033[K"
 
 static struct {
-    bool is_known, is_shown; /* whether there is a terminal; whether the line is on it */
+    bool is_known, is_shown; /* has_terminal is known; the line is on the terminal */
     bool has_terminal;
     uint64_t started_ns, drawn_ns;
 } line;
@@ -30,7 +30,8 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* A dumb terminal has no way to erase what was written. The line has no colours. */
+/* Whether the line can be erased. A dumb terminal cannot erase. NO_COLOR does not matter, because
+ * the line has no colours. */
 static bool can_erase(void)
 {
     const char *term = getenv("TERM");
@@ -41,7 +42,8 @@ static unsigned columns_of_terminal(void)
 {
     struct winsize size;
     bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-    return is_known ? size.ws_col - 1U : 79; /* a full line would wrap */
+    /* one less than the width, because a full line would wrap */
+    return is_known ? size.ws_col - 1U : 79;
 }
 
 void sp_progress_text(char out[SP_PROGRESS_LENGTH], const char *what, const char *of, uint64_t done,

@@ -5,7 +5,7 @@
 
 #include <spanprof/version.h>
 
-/* TEXT as it is: nothing in it is a request or an escape of roff. */
+/* Add TEXT literally: escape what roff would take for a request or an escape. */
 static void add_plain(sp_buffer *out, const char *text)
 {
     bool starts_line = true;
@@ -28,7 +28,7 @@ static void add_line(sp_buffer *out, const char *text)
     sp_buffer_add_char(out, '\n');
 }
 
-/* TEXT with each of its lines on a line of the page. */
+/* Add TEXT with its line breaks. */
 static void add_lines(sp_buffer *out, const char *text)
 {
     sp_buffer_add_string(out, ".nf\n");

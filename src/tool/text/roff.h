@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Manual pages, in the macros of man(7), made from the same tables as the help. */
+/* Manual pages in the macros of man(7). They are made from the same tables as the help. */
 #ifndef SP_TOOL_TEXT_ROFF_H
 #define SP_TOOL_TEXT_ROFF_H
 

@@ -5,8 +5,9 @@
 
 #include "core/compiler.h"
 
-/* TEXT within single quotes, each of SPECIAL with a backslash before it. A quote in it ends the
- * string, stands alone, and begins the next. */
+/* Add TEXT for a place inside single quotes, with a backslash before each character of SPECIAL. A
+ * quote in TEXT becomes '\'': it ends the string, adds an escaped quote, and begins the string
+ * again. */
 static void add_quoted(sp_buffer *out, const char *text, const char *special)
 {
     for (; *text; text++) {
