@@ -107,7 +107,7 @@ static const char *side_name(side *of, const char *file, const char *where)
 typedef struct wanted {
     int by; /* sp_compare_by */
     const char *format;
-    double limit; /* of --fail-above */
+    double limit; /* the number of --fail-above */
 } wanted;
 
 /* Parse OPTIONS. This happens before the files are read, because reading may take long. */

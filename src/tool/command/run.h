@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of `spanprof run`. docs/design/run.md has the design. Threads: the tool has one. */
+/* The parts of `spanprof run`. docs/design/run.md has the design. Threads: one. */
 #ifndef SP_TOOL_COMMAND_RUN_H
 #define SP_TOOL_COMMAND_RUN_H
 
@@ -57,7 +57,7 @@ typedef struct sp_run {
     bool writes_files; /* false: it sends, as the environment asks */
     const char *name;  /* the prefix of the files, as the user gave it, or own_name */
     char own_name[PATH_MAX];
-    char prefix[PATH_MAX];  /* the same, absolute */
+    char prefix[PATH_MAX];  /* `name` as an absolute path */
     char folder[PATH_MAX];  /* for the files of all processes but the first; "": there is none */
     char preload[PATH_MAX]; /* LD_PRELOAD */
     sp_run_earlier earlier;

@@ -177,7 +177,7 @@ static int check_words(const send_options *options, bool *to_roots)
 
 /* Make a base with a scheme from the endpoint of --to. Free *OUT by free(). If the endpoint has the
  * path of one signal, the path is cut off, and *PATH says which one it was: the other signal has
- * its own path on the same server. */
+ * its own path after the same base. */
 static int read_endpoint(const char *to, char **out, sp_endpoint_path *path)
 {
     const char *why;

@@ -142,7 +142,7 @@ const sp_model_type *sp_spans_alloc_column(const sp_model *model);
 unsigned sp_spans_alloc_width(const sp_model_type *type);
 void sp_spans_alloc_head(sp_buffer *out, const sp_model_type *type);
 void sp_spans_alloc_cell(sp_buffer *out, const sp_model_type *type, const sp_model_span *span);
-/* TYPE is not NULL. */
+/* Format the bytes that SPAN allocated. TYPE is not NULL. */
 void sp_spans_format_alloc(char out[SP_VALUE_LENGTH], const sp_model_type *type,
                            const sp_model_span *span);
 /* Whether the samples of TYPE, which is not NULL, show how much SPAN allocated. */

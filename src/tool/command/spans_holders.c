@@ -21,7 +21,7 @@ enum { WAITER, FUNCTION, LOCK, HOLDER, HOLDER_FUNCTION, TEXTS, LEAST = 12, OTHER
 static const char *const heads[TEXTS] = {"span", "in", "lock", "lock held by", "in"};
 
 typedef struct wait_line {
-    uint32_t waiter, function, holder; /* link, string or SP_MODEL_NONE, link */
+    uint32_t waiter, function, holder; /* link, string (SP_MODEL_NONE: no stack), link */
     uint32_t holder_function; /* number of the table's holder_functions; SP_MODEL_NONE: unknown */
     uint32_t lock;            /* number of the model's locks; SP_MODEL_NONE: unknown */
     uint64_t delay_ns, contentions;

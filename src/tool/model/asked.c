@@ -158,7 +158,8 @@ static int find_span(const sp_asked *asked, sp_asked_span *of, const sp_model *m
 }
 
 /* Check that only one trace has the id of OF, a span that the files do not have. Only the links of
- * its samples name its trace. */
+ * its samples name its trace. If there are no samples either, a note says that the answer is about
+ * the other spans. */
 static int find_trace(const sp_asked *asked, const sp_asked_span *of, const sp_model *model)
 {
     const sp_model_link *first = NULL;

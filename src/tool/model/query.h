@@ -23,7 +23,7 @@ typedef enum sp_query_type {
 } sp_query_type;
 
 typedef enum sp_query_op {
-    /* leaves */
+    /* values, the leaves of the tree */
     SP_QUERY_LITERAL = 0,
     SP_QUERY_NAME,
     SP_QUERY_DURATION_OF,

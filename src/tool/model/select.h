@@ -11,8 +11,8 @@
 typedef struct sp_select_options {
     /* With several ids of one kind, samples of all of them are selected. With both, only spans that
      * are in one of the traces: two traces may have spans with the same id. */
-    sp_text_list span;  /* 16 hex digits each */
-    sp_text_list trace; /* 32 hex digits each */
+    sp_text_list span;  /* ids, in full or their first digits (asked.h) */
+    sp_text_list trace; /* the same for traces */
     const char *where;  /* a query (query.h) that selects spans, with their descendants, or NULL */
     /* "p99": of the spans that match, only the slow ones (slow.h); or NULL */
     const char *percentile;

@@ -12,7 +12,7 @@
 enum { WORTH_A_NOTE = 10, FEW = 5 };
 
 typedef struct certainty {
-    uint64_t all, unknown;         /* samples */
+    uint64_t all, unknown;         /* numbers of samples */
     uint64_t unknown_from_outside; /* those of `unknown` that `run --attach` took */
 } certainty;
 

@@ -13,7 +13,7 @@
 #define SP_WHERE_DESCRIPTOR_KEY "spanprof.wait.descriptor"
 
 typedef enum sp_where {
-    SP_WHERE_CPU = 0, /* never written as an attribute */
+    SP_WHERE_CPU = 0, /* samples of this class have no attribute */
     SP_WHERE_RUNNABLE,
     SP_WHERE_LOCK,
     SP_WHERE_CONDITION, /* found from the stack of a wait for a lock; not a word of the attribute */

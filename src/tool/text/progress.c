@@ -12,7 +12,7 @@
 #include "tool/text/escape.h"
 #include "tool/text/output.h"
 
-#define QUIET_NS    UINT64_C(1000000000) /* shorter work shows nothing */
+#define QUIET_NS    UINT64_C(1000000000) /* no line is shown for shorter work */
 #define INTERVAL_NS UINT64_C(200000000)
 
 #define ERASE "\r\033[K"
