@@ -208,6 +208,8 @@ static int no_match(const sp_model *model, const sp_spans_options *options,
     char hint[SP_QUERY_HINT_LENGTH];
     if (sp_query_hint(hint, model, options->where))
         return sp_tool_no("no span matches %s", hint);
+    if (sp_name_hint(hint, model, &options->name))
+        return sp_tool_no("no span matches %s", hint);
     return sp_tool_no(
         "no span matches; leave out conditions, or `spanprof spans` without them lists "
         "all");

@@ -8,6 +8,7 @@
 #include <regex.h>
 
 #include "tool/model/model.h"
+#include "tool/text/options.h"
 
 /* The type of a value. ANY: an attribute, whose type is known only from its value in a span. */
 typedef enum sp_query_type {
@@ -110,8 +111,11 @@ sp_query_value sp_query_value_of(const Sp__Common__AnyValue *value);
 
 #define SP_QUERY_HINT_LENGTH 512
 /* Say why the query TEXT (may be NULL) selects no span of MODEL, with the position in TEXT: an
- * attribute that nothing has, or that has another type. Returns false, with "" in OUT, when it
- * selects spans, or attributes are not the reason. */
+ * attribute that nothing has, or that has another type, or a name that no span has. Returns false,
+ * with "" in OUT, when it selects spans, or the reason is another one. */
 bool sp_query_hint(char out[SP_QUERY_HINT_LENGTH], const sp_model *model, const char *text);
+/* Say which of NAMES no span of MODEL has, and which name was probably meant. Returns false, with
+ * "" in OUT, when there is none. */
+bool sp_name_hint(char out[SP_QUERY_HINT_LENGTH], const sp_model *model, const sp_text_list *names);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Says why a query selects no span, if an attribute is the reason: nothing in the files has its
- * key, or its values have another type than the value in the query. */
+/* Says why a query selects no span, if an attribute or a name is the reason: nothing in the files
+ * has its key, its values have another type than the value in the query, or no span has the name.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,9 +203,43 @@ static sp_query_type only_type(uint32_t types)
     return SP_QUERY_ANY;
 }
 
+/* ---- a name that no span has ---- */
+
+/* Write to OUT that no span has NAME, and the name that was probably meant. Returns false when a
+ * span has it. */
+static bool say_no_such_name(char *out, size_t size, const sp_model *model, const char *name)
+{
+    sp_spelling spelling = {
+        .text = name, .length = strlen(name), .far_off = sp_spelling_far(strlen(name))};
+    for (uint32_t i = 0; i < model->span_index.count; i++) {
+        if (strcmp(model->spans[i].name, name) == 0)
+            return false;
+        sp_spelling_try(&spelling, model->spans[i].name);
+    }
+    int used = snprintf(out, size, "no span is called \"%.100s\"; ", name);
+    if (spelling.found)
+        snprintf(out + used, size - (size_t)used, "the nearest: \"%s\"", spelling.found);
+    else
+        snprintf(out + used, size - (size_t)used, "`spanprof spans --by-name` lists the names");
+    return true;
+}
+
+bool sp_name_hint(char out[SP_QUERY_HINT_LENGTH], const sp_model *model, const sp_text_list *names)
+{
+    char text[SP_QUERY_HINT_LENGTH - 64];
+    *out = 0;
+    for (size_t i = 0; i < names->count; i++)
+        if (say_no_such_name(text, sizeof text, model, names->items[i])) {
+            snprintf(out, SP_QUERY_HINT_LENGTH, "--name: %s", text);
+            return true;
+        }
+    return false;
+}
+
 /* ---- the query ---- */
 
 typedef struct search {
+    const sp_model *model;
     char *out;
     size_t size;
     known known;
@@ -249,8 +284,19 @@ static bool explain(search *search, const sp_query_node *attribute, const sp_que
     return say(search, attribute, text);
 }
 
-/* Explain the first attribute, in the order of the text, that something is wrong with. Attributes
- * under a ! are ignored, because the negated condition may be true for every span. */
+/* Say that no span has the name NAME, which the query compares with VALUE. Returns false when one
+ * has it. */
+static bool explain_name(search *search, const sp_query_node *name, const sp_query_node *value)
+{
+    char text[SP_QUERY_HINT_LENGTH - 64];
+    return name->op == SP_QUERY_NAME && value->op == SP_QUERY_LITERAL &&
+           value->type == SP_QUERY_STRING &&
+           say_no_such_name(text, sizeof text, search->model, value->value.text) &&
+           say(search, value, text);
+}
+
+/* Explain the first attribute or name, in the order of the text, that something is wrong with. What
+ * is under a ! is ignored, because the negated condition may be true for every span. */
 static bool look(search *search, const sp_query_node *node)
 {
     if (!node || node->op == SP_QUERY_NOT)
@@ -260,6 +306,9 @@ static bool look(search *search, const sp_query_node *node)
     bool compares = node->op >= SP_QUERY_EQUAL && node->op <= SP_QUERY_NO_MATCH;
     if (!compares)
         return look(search, node->left) || look(search, node->right);
+    if (node->op == SP_QUERY_EQUAL && (explain_name(search, node->left, node->right) ||
+                                       explain_name(search, node->right, node->left)))
+        return true;
     return (is_attribute(node->left) && explain(search, node->left, node, node->right)) ||
            (is_attribute(node->right) && explain(search, node->right, node, node->left));
 }
@@ -277,7 +326,7 @@ bool sp_query_hint(char out[SP_QUERY_HINT_LENGTH], const sp_model *model, const 
 {
     sp_query query;
     sp_query_error error;
-    search search = {.out = out, .size = SP_QUERY_HINT_LENGTH};
+    search search = {.model = model, .out = out, .size = SP_QUERY_HINT_LENGTH};
     bool found = false;
     *out = 0;
     if (text && sp_query_parse(&query, text, &error) && !selects_any(&query, model)) {

@@ -356,6 +356,28 @@ static bool refuse_measured(parser *parser, size_t position)
     return false;
 }
 
+/* Report a word that is compared with status or kind and is none of their values. Returns false
+ * when the word before the operator is another one. */
+static bool refuse_constant(parser *parser, size_t position, size_t length)
+{
+    static const struct {
+        const char *word, *values;
+    } owners[] = {{"status", "error, ok and unset"},
+                  {"kind", "server, client, producer, consumer, internal and unspecified"}};
+    size_t end = position;
+    while (end > 0 && strchr(" \t!=", parser->text[end - 1]))
+        end--;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(owners); i++) {
+        size_t word = strlen(owners[i].word);
+        if (end >= word && strncmp(parser->text + end - word, owners[i].word, word) == 0) {
+            fail(parser, position, "%.*s is no %s: these are %s", (int)(length < 40 ? length : 40),
+                 parser->text + position, owners[i].word, owners[i].values);
+            return true;
+        }
+    }
+    return false;
+}
+
 static sp_query_node *refuse_word(parser *parser, size_t position, size_t length)
 {
     const char *text = parser->text + position;
@@ -364,6 +386,8 @@ static sp_query_node *refuse_word(parser *parser, size_t position, size_t length
                     *text ? "a name, a value or ( has to stand here"
                           : "the query ends where a name or a value is needed");
     if (refuse_word_operator(parser, position) || refuse_measured(parser, position))
+        return NULL;
+    if (refuse_constant(parser, position, length))
         return NULL;
     int shown = (int)(length < 40 ? length : 40);
     return fail(parser, position,

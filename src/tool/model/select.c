@@ -396,6 +396,8 @@ static int no_match_of_where(const sp_selection *selection, const sp_select_opti
     char hint[SP_QUERY_HINT_LENGTH];
     if (count == 0 && sp_query_hint(hint, selection->model, options->where))
         return sp_tool_no("no span matches %s", hint);
+    if (count == 0 && sp_name_hint(hint, selection->model, &options->name))
+        return sp_tool_no("no span matches %s", hint);
     if (count == 0)
         return sp_tool_no("no span matches %s%s; `spanprof spans` lists the spans", option,
                           selection->asked.trace_count ? " in this trace" : "");
