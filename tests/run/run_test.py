@@ -55,9 +55,14 @@ def run(*words, **options):
     return Run("-o", "p", "--quiet", "--hz", "1000", *words, **options)
 
 
+def without_slow_forks(names):
+    """NAMES with one "sh". A child that the shell forks is a span of its own when a busy machine keeps it from its exec for 20 ms."""
+    return [name for number, name in enumerate(names) if name != "sh" or names.index(name) == number]
+
+
 def checked_spins(result, text, names):
     """The spans have NAMES, every sample belongs to one of them, and some show the work."""
-    check(result.names() == sorted(names), f"{text}: spans {names}: {result.names()} {result.stderr.strip()}")
+    check(without_slow_forks(result.names()) == sorted(names), f"{text}: spans {names}: {result.names()} {result.stderr.strip()}")
     stacks = result.stacks()
     check(any("run_work_spin" in stack["frames"] for stack in stacks), f"{text}: the work is seen")
     ids = {span["spanId"] for span in result.spans}
@@ -132,13 +137,17 @@ def test_children():
         check(len(parents) == 1 and parents <= {span["spanId"] for span in result.spans}, f"{way}: the child's span is under its parent's")
         check(result.files == ["p.profiles.jsonl", "p.traces.jsonl"], f"{way}: one pair of files: {result.files}")
         result.end()
-    result = run("--", WORK, "short_fork")
-    check(result.names() == ["run_work"] and result.code == 0, "a child that ends at once is no span")
-    result.end()
+    for _ in range(5):  # on a busy machine the child may live for 20 ms
+        result = run("--", WORK, "short_fork")
+        names, code = result.names(), result.code
+        result.end()
+        if names == ["run_work"] or code != 0:
+            break
+    check(names == ["run_work"] and code == 0, f"a child that ends at once is no span: {names} {code}")
     result = run("--", "/bin/sh", "-c", f"{WORK} spin; {WORK} spin")
     checked_spins(result, "a shell", ["run_work", "run_work", "sh"])
-    shell = result.by_name["sh"]["spanId"]
-    check(all(span["parentSpanId"] == shell for span in result.spans if span["name"] == "run_work"), "the shell's children are under it")
+    shells = {span["spanId"] for span in result.spans if span["name"] == "sh"}
+    check(all(span["parentSpanId"] in shells for span in result.spans if span["name"] == "run_work"), "the shell's children are under it")
     result.end()
 
 
@@ -260,7 +269,7 @@ def test_programs_that_use_spanprof():
     result.end()
     result = run("--", "/bin/sh", "-c", f"{OWN}; {WORK} spin; {OWN}; true")
     check(result.files == ["p.profiles.jsonl", "p.traces.jsonl"] and result.stderr == "", f"as children: {result.files} {result.stderr}")
-    check(result.names() == sorted(2 * own + ["run_work", "sh"]), f"as children: {result.names()}")
+    check(without_slow_forks(result.names()) == sorted(2 * own + ["run_work", "sh"]), f"as children: {result.names()}")
     result.end()
 
 
