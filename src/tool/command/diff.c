@@ -19,10 +19,11 @@ typedef struct side {
     sp_selection selection;
 } side;
 
-static int read_side(side *to, const char *file, const char *type, const char *where)
+static int read_side(side *to, const char *file, const char *type, const char *option,
+                     const char *where)
 {
     const sp_operands files = {.items = (const char *[]){file}, .count = 1};
-    const sp_select_options select = {.type = type, .where = where};
+    const sp_select_options select = {.type = type, .where = where, .where_option = option};
     int status = sp_input_read_once(&to->input, &files);
     if (status == SP_TOOL_DONE)
         status = sp_model_build(&to->model, &to->input);
@@ -157,9 +158,9 @@ static int diff(sp_operands *files, const diff_options *options)
                              "enough with --where-a or --where-b");
     int status = read_options(&wanted, options);
     if (status == SP_TOOL_DONE)
-        status = read_side(&a, files->items[0], options->type, options->where_a);
+        status = read_side(&a, files->items[0], options->type, "--where-a", options->where_a);
     if (status == SP_TOOL_DONE)
-        status = read_side(&b, files->items[1], options->type, options->where_b);
+        status = read_side(&b, files->items[1], options->type, "--where-b", options->where_b);
     if (status == SP_TOOL_DONE)
         status = answer(&a, &b, files, options, &wanted);
     status = sp_input_status(&a.input, sp_input_status(&b.input, status));

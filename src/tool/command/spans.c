@@ -168,7 +168,7 @@ static int choose(chosen_spans *chosen, const sp_model *model, const sp_spans_op
     *chosen = (chosen_spans){.by_id = NULL};
     int status = sp_asked_parse(&chosen->asked, model, &options->span, &options->trace);
     if (status == SP_TOOL_DONE && options->where)
-        status = sp_select_spans(model, options->where, &chosen->by_where);
+        status = sp_select_spans(model, "--where", options->where, &chosen->by_where);
     if (status == SP_TOOL_DONE && options->span.count)
         status = mark_asked(chosen, model);
     return status;
@@ -207,9 +207,9 @@ static int no_match(const sp_model *model, const sp_spans_options *options,
         return sp_asked_absent(&chosen->asked, model);
     char hint[SP_QUERY_HINT_LENGTH];
     if (sp_query_hint(hint, model, options->where))
-        return sp_tool_no("no span matches %s", hint);
+        return sp_tool_no("no span matches --where: %s", hint);
     if (sp_name_hint(hint, model, &options->name))
-        return sp_tool_no("no span matches %s", hint);
+        return sp_tool_no("no span matches --name: %s", hint);
     return sp_tool_no(
         "no span matches; leave out conditions, or `spanprof spans` without them lists "
         "all");
@@ -348,7 +348,7 @@ static int answer_chosen_holders(const sp_model *model, const sp_spans_options *
         return sp_tool_no_memory();
     if (sp_query_hint(hint, model, options->where)) {
         free(marks);
-        return sp_tool_no("no span matches %s", hint);
+        return sp_tool_no("no span matches --where: %s", hint);
     }
     for (uint32_t i = 0; i < model->span_index.count; i++)
         marks[i] = chooses(model, i, options, chosen);

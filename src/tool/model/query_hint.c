@@ -226,13 +226,10 @@ static bool say_no_such_name(char *out, size_t size, const sp_model *model, cons
 
 bool sp_name_hint(char out[SP_QUERY_HINT_LENGTH], const sp_model *model, const sp_text_list *names)
 {
-    char text[SP_QUERY_HINT_LENGTH - 64];
     *out = 0;
     for (size_t i = 0; i < names->count; i++)
-        if (say_no_such_name(text, sizeof text, model, names->items[i])) {
-            snprintf(out, SP_QUERY_HINT_LENGTH, "--name: %s", text);
+        if (say_no_such_name(out, SP_QUERY_HINT_LENGTH, model, names->items[i]))
             return true;
-        }
     return false;
 }
 
@@ -252,8 +249,7 @@ static bool is_attribute(const sp_query_node *node)
 
 static bool say(search *search, const sp_query_node *node, const char *sentence)
 {
-    snprintf(search->out, search->size, "--where: at character %zu: %s", node->position + 1,
-             sentence);
+    snprintf(search->out, search->size, "at character %zu: %s", node->position + 1, sentence);
     return true;
 }
 

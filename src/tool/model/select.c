@@ -164,14 +164,19 @@ const char *sp_selection_name(const sp_selection *selection)
 
 /* ---- spans ---- */
 
-int sp_select_spans(const sp_model *model, const char *text, bool **marks)
+static const char *where_option(const sp_select_options *options)
+{
+    return options->where_option ? options->where_option : "--where";
+}
+
+int sp_select_spans(const sp_model *model, const char *option, const char *text, bool **marks)
 {
     sp_query query;
     sp_query_error error;
     int status = SP_TOOL_DONE;
     *marks = NULL;
     if (!sp_query_parse(&query, text, &error))
-        status = sp_tool_wrong("--where: at character %zu: %s", error.position, error.text);
+        status = sp_tool_wrong("%s: at character %zu: %s", option, error.position, error.text);
     else if (!(*marks = sp_query_run(&query, model)))
         status = sp_tool_no_memory();
     sp_query_deinit(&query);
@@ -185,7 +190,7 @@ static int match_spans(sp_selection *selection, const sp_select_options *options
     const sp_model *model = selection->model;
     int status = SP_TOOL_DONE;
     if (options->where)
-        status = sp_select_spans(model, options->where, marks);
+        status = sp_select_spans(model, where_option(options), options->where, marks);
     else if (!(*marks = malloc(model->span_index.count + (size_t)1)))
         status = sp_tool_no_memory();
     for (uint32_t i = 0; status == SP_TOOL_DONE && i < model->span_index.count; i++)
@@ -382,7 +387,7 @@ static int no_match_of_where(const sp_selection *selection, const sp_select_opti
 {
     const char *option = !options->where       ? "--name"
                          : options->name.count ? "--where and --name"
-                                               : "--where";
+                                               : where_option(options);
     char matches[2 * SP_COUNTED_LENGTH];
     uint32_t count = selection->match_count;
     if (selection->model->span_index.count == 0)
@@ -395,9 +400,9 @@ static int no_match_of_where(const sp_selection *selection, const sp_select_opti
                           selection->slow.all == 1 ? "it is" : "all are");
     char hint[SP_QUERY_HINT_LENGTH];
     if (count == 0 && sp_query_hint(hint, selection->model, options->where))
-        return sp_tool_no("no span matches %s", hint);
+        return sp_tool_no("no span matches %s: %s", where_option(options), hint);
     if (count == 0 && sp_name_hint(hint, selection->model, &options->name))
-        return sp_tool_no("no span matches %s", hint);
+        return sp_tool_no("no span matches --name: %s", hint);
     if (count == 0)
         return sp_tool_no("no span matches %s%s; `spanprof spans` lists the spans", option,
                           selection->asked.trace_count ? " in this trace" : "");

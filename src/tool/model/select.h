@@ -14,6 +14,7 @@ typedef struct sp_select_options {
     sp_text_list span;  /* ids, in full or their first digits (asked.h) */
     sp_text_list trace; /* the same for traces */
     const char *where;  /* a query (query.h) that selects spans, with their descendants, or NULL */
+    const char *where_option; /* the option that gave `where`, for messages; NULL: --where */
     /* "p99": of the spans that match, only the slow ones (slow.h); or NULL */
     const char *percentile;
     bool rest;         /* of the spans that match, all but the slow ones */
@@ -80,8 +81,8 @@ static inline uint32_t sp_selection_only_span(const sp_selection *selection)
 
 /* For each span, whether the query TEXT selects it: an array in *MARKS, by number of span. Free it
  * by free(). Returns SP_TOOL_DONE, or SP_TOOL_WRONG after a message about what is wrong in the
- * query, and where. */
-int sp_select_spans(const sp_model *model, const char *text, bool **marks);
+ * query, and where; it calls the query OPTION. */
+int sp_select_spans(const sp_model *model, const char *option, const char *text, bool **marks);
 
 /* The name of the selected type in answers for programs: "offcpu", or the name of the type. */
 const char *sp_selection_name(const sp_selection *selection);

@@ -268,7 +268,9 @@ class Nothing(QueryTest):
         self.refuse(1, "spans", "bare.jsonl", "--where", ".a = 1", says="has an attribute a; nothing in them has any")
 
     def test_diff_tells_it_too(self):
-        self.refuse(1, "diff", "shop", "--where-a", ".db.rows = \"1\"", "--where-b", "true", says="without quotes")
+        self.refuse(1, "diff", "shop", "--where-a", ".db.rows = \"1\"", "--where-b", "true", says=("--where-a: at character", "without quotes"))
+        self.refuse(1, "diff", "shop", "--where-a", "true", "--where-b", "duration > 1h", says="no span matches --where-b;")
+        self.refuse(2, "diff", "shop", "--where-a", "true", "--where-b", "nam", says="--where-b: at character 1: nam is unknown")
 
 
 class Flame(QueryTest):
