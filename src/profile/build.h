@@ -32,7 +32,8 @@ typedef struct sp_build {
     uint32_t *links;         /* the same, of one profile, because their scopes differ */
     uint32_t *stack_scratch; /* room for the longest stack with its markers */
     sp_build_samples samples;
-    bool by_count; /* the value of a sample is its count, not its weight */
+    bool by_count;             /* the value of a sample is its count, not its weight */
+    spanprof_link_scope scope; /* of the profiles that are being made: not DEFAULT, not BOTH */
 } sp_build;
 
 static inline int64_t sp_saturating_sum(int64_t a, uint64_t b)

@@ -6,7 +6,7 @@
 #include "core/utf8.h"
 #include "profile/build.h"
 
-enum { WINDOW_ATTRIBUTES_MAX = 24 + 5 + 2 + 1 };
+enum { WINDOW_ATTRIBUTES_MAX = 24 + 5 + 3 + 1 };
 
 typedef struct attribute_list {
     uint32_t indices[WINDOW_ATTRIBUTES_MAX];
@@ -38,6 +38,15 @@ static void add_numbers(sp_build *b, attribute_list *list, const number_attribut
     for (size_t i = 0; i < count; i++)
         if (numbers[i].value || !numbers[i].only_when_set)
             add_int(b, list, numbers[i].key, numbers[i].unit, numbers[i].value);
+}
+
+/* Which spans the links of the profile's samples name. */
+static void add_scope(sp_build *b, attribute_list *list)
+{
+    static const char *const names[] = {[SPANPROF_LINK_SCOPE_INNERMOST] = "innermost",
+                                        [SPANPROF_LINK_SCOPE_ROOT] = "root",
+                                        [SPANPROF_LINK_SCOPE_NONE] = "none"};
+    add_string(b, list, "spanprof.link_scope", names[b->scope]);
 }
 
 static void add_samples(sp_build *b, attribute_list *list, const sp_window_samples *samples)
@@ -110,6 +119,7 @@ uint32_t sp_build_cpu_attributes(sp_build *b)
     add_string(b, &list, "spanprof.engine", w->engine);
     add_string(b, &list, "spanprof.engine.reason", w->engine_reason);
     add_int(b, &list, "spanprof.unattributed_ns", "ns", w->unattributed_ns);
+    add_scope(b, &list);
     add_samples(b, &list, &w->cpu);
     add_numbers(b, &list, numbers, SP_ARRAY_LENGTH(numbers));
     add_misuse(b, &list);
@@ -134,6 +144,7 @@ uint32_t sp_build_wall_attributes(sp_build *b)
     attribute_list list = {.count = 0};
     add_string(b, &list, "spanprof.engine", w->engine);
     add_int(b, &list, "spanprof.unattributed_ns", "ns", w->unattributed_ns);
+    add_scope(b, &list);
     add_samples(b, &list, &w->wall);
     add_numbers(b, &list, numbers, SP_ARRAY_LENGTH(numbers));
     add_misuse(b, &list);
@@ -155,6 +166,7 @@ uint32_t sp_build_call_attributes(sp_build *b, uint32_t kind)
         {"spanprof.dropped.locks", "", is_wait(kind) ? w->dropped_locks : 0, true},
     };
     attribute_list list = {.count = 0};
+    add_scope(b, &list);
     add_samples(b, &list, &w->calls[kind]);
     add_numbers(b, &list, numbers, SP_ARRAY_LENGTH(numbers));
     add_misuse(b, &list);

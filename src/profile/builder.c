@@ -144,6 +144,7 @@ static void build_profiles(sp_build *b)
     spanprof_link_scope first = both ? SPANPROF_LINK_SCOPE_ROOT : b->options->link_scope;
     for (int second = 0; second <= both; second++) {
         spanprof_link_scope scope = second ? SPANPROF_LINK_SCOPE_INNERMOST : first;
+        b->scope = scope;
         if (!b->options->without_cpu)
             build_cpu_profile(b, scope, second);
         if (b->window->wall_period_ns)

@@ -6,7 +6,6 @@
 #include "tool/command/against.h"
 #include "tool/command/commands.h"
 #include "tool/command/diff_answer.h"
-#include "tool/model/hidden.h"
 #include "tool/model/selected.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
@@ -179,12 +178,6 @@ static int check_against(const sp_flame_options *options, int format)
     return sp_diff_format_find("flame --against", format_names[format]);
 }
 
-static int find_queued(sp_model *model)
-{
-    int status = sp_model_find_hidden(model);
-    return status == SP_TOOL_DONE ? sp_model_find_queued(model) : status;
-}
-
 static int answer(const sp_operands *files, sp_flame_options *options)
 {
     int format = FORMAT_TEXT;
@@ -217,7 +210,7 @@ static int answer(const sp_operands *files, sp_flame_options *options)
     if (status == SP_TOOL_DONE)
         status = sp_model_build_as(&model, &input, &since, &options->model);
     if (status == SP_TOOL_DONE && options->select.span.count)
-        status = find_queued(&model);
+        status = sp_model_find_queued(&model);
     if (status == SP_TOOL_DONE)
         status = sp_select(&selection, &model, &options->select);
     if (status == SP_TOOL_DONE && selection.by_where)

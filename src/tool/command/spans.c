@@ -406,8 +406,6 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
     if (status == SP_TOOL_DONE)
         status = sp_model_find_overruns(&model);
     if (status == SP_TOOL_DONE)
-        status = sp_model_find_hidden(&model);
-    if (status == SP_TOOL_DONE)
         status = sp_model_find_queued(&model);
     if (status == SP_TOOL_DONE)
         ignore_other_run(&model);

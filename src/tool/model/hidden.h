@@ -5,9 +5,6 @@
 
 #include "tool/model/model.h"
 
-/* Fill the members of types and spans that say which values are unknown. Call it after the model is
- * built. Returns SP_TOOL_DONE, or SP_TOOL_WRONG when memory is short. */
-int sp_model_find_hidden(sp_model *model);
 /* Write a note if hardly any sample of the time type was taken under a span. */
 void sp_model_note_unlinked(const sp_model *model);
 

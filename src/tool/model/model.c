@@ -89,6 +89,8 @@ int sp_model_build_as(sp_model *model, const sp_input *input, const sp_since *si
         status = sp_model_link_spans(model);
     if (status == SP_TOOL_DONE)
         status = sp_model_count_spans(model);
+    if (status == SP_TOOL_DONE)
+        status = sp_model_find_hidden(model);
     sp_progress_end();
     if (status == SP_TOOL_DONE)
         sp_model_note_sampled_twice(model);
@@ -234,19 +236,6 @@ bool sp_model_complete_link(sp_model *model, sp_model_link *link)
 bool sp_model_is_local_root(const sp_model *model, uint32_t span)
 {
     return model->spans[span].parent == SP_MODEL_NONE || model->spans[span].parent_is_remote;
-}
-
-bool sp_model_links_only_roots(const sp_model *model, uint32_t type)
-{
-    for (uint32_t i = 0; i < model->sample_index.count; i++) {
-        const sp_model_sample *sample = &model->samples[i];
-        if (sample->type != type || sample->link == 0)
-            continue;
-        uint32_t span = sp_model_link_span(model, sample->link);
-        if (span != SP_MODEL_NONE && !sp_model_is_local_root(model, span))
-            return false;
-    }
-    return true;
 }
 
 /* Whether WORD is the name of TYPE, or its name and unit as NAME/UNIT. */

@@ -46,9 +46,10 @@ typedef struct sp_model_span {
     /* After sp_model_find_overruns. */
     uint32_t threads; /* threads that samples of the span and its descendants name; 0: unknown */
     bool overruns;    /* the span has more CPU time than these threads can use while it lasts */
-    /* After sp_model_find_hidden (hidden.h). */
-    bool is_inner;  /* the span is not a local root */
-    bool has_inner; /* a child is not a local root */
+    /* After sp_model_find_hidden. */
+    bool is_inner;     /* the span is not a local root */
+    bool has_inner;    /* a child is not a local root */
+    uint64_t inner_ns; /* the sum of the durations of these children */
     /* Values of the wall type (see sp_model_wall_type) by class, with all descendants. If several
      * threads work for a span at once, their sum is larger than the duration of the span. */
     uint64_t wall_ns[SP_WHERE_COUNT];
@@ -76,8 +77,8 @@ typedef struct sp_model_type {
     bool is_contention; /* waits for locks: samples may name the holder */
     bool may_tell_lock; /* waits for locks, conditions or semaphores */
     bool tells_lock;    /* some sample names the lock that it waited for */
-    /* After sp_model_find_hidden (hidden.h). */
-    bool hides_inner; /* samples are linked to local roots, never to a span below one */
+    /* After sp_model_find_hidden. */
+    bool hides_inner; /* the samples of spans below a local root are linked to the local root */
     bool is_unlinked; /* hardly a sample is linked to a span */
 } sp_model_type;
 
@@ -89,6 +90,7 @@ typedef enum sp_outlived {
     SP_OUTLIVED_REQUEST,
 } sp_outlived;
 
+#define SP_LINK_SCOPE_KEY    "spanprof.link_scope"
 #define SP_LIVE_AGE_KEY      "spanprof.live.age"
 #define SP_LIVE_OUTLIVED_KEY "spanprof.live.outlived"
 #define SP_HOLDER_TRACE_KEY  "spanprof.holder.trace_id"
@@ -269,6 +271,9 @@ int sp_model_count_draws(sp_model *model);
 int sp_model_link_spans(sp_model *model);
 /* Compute the sums in the spans. Call it after sp_model_link_spans. */
 int sp_model_count_spans(sp_model *model);
+/* Fill the members of types and spans that say which values are unknown. Call it at the end.
+ * Returns SP_TOOL_DONE, or SP_TOOL_WRONG when memory is short. In hidden.c. */
+int sp_model_find_hidden(sp_model *model);
 /* Find spans that have more CPU time than is possible. Call it after the model is built. Returns
  * SP_TOOL_DONE, or SP_TOOL_WRONG when memory is short. */
 int sp_model_find_overruns(sp_model *model);
@@ -323,6 +328,8 @@ int sp_model_check_runs(const sp_model *model);
 /* Write a note when samples belong to spans that the files do not have, such as a span that never
  * ended. */
 void sp_model_note_unended(const sp_model *model);
+/* The text of the attribute KEY of PROFILE; "": there is none. */
+const char *sp_model_profile_text(const sp_model_profile *profile, const char *key);
 /* The value of the attribute KEY of PROFILE; 0: there is none, or it is negative. */
 uint64_t sp_model_profile_number(const sp_model_profile *profile, const char *key);
 /* Whether PROFILE was taken by `run --attach`. */
@@ -338,9 +345,6 @@ void sp_model_note_sampled_twice(const sp_model *model);
 bool sp_model_is_local_root(const sp_model *model, uint32_t span);
 /* The local root of SPAN. */
 uint32_t sp_model_local_root(const sp_model *model, uint32_t span);
-/* Whether every linked sample of TYPE is linked to a local root. If so, nothing is known about the
- * spans below local roots. Links to spans that the files do not have are ignored. */
-bool sp_model_links_only_roots(const sp_model *model, uint32_t type);
 
 /* The type with the name NAME, which may also be "name/unit"; SP_MODEL_NONE: there is none. If
  * several types match, it is the one in nanoseconds, else the first. */

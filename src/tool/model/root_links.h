@@ -6,7 +6,8 @@
 
 #include "tool/model/model.h"
 
-/* Change the links of DOCUMENT, which holds profiles, to lead to the local roots in MODEL. Links to
+/* Change the links of DOCUMENT, which holds profiles, to lead to the local roots in MODEL, and the
+ * profiles to say so. Links to
  * spans that the files do not have are not changed; returns their number. The new ids are borrowed
  * from MODEL. */
 size_t sp_links_to_roots(const sp_document *document, const sp_model *model);

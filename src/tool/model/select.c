@@ -313,8 +313,7 @@ static int no_samples_of_span(const sp_selection *selection, const sp_select_opt
     uint32_t root = sp_model_local_root(model, number);
     char root_id[17];
     sp_hex_encode(root_id, model->spans[root].id.span_id, 8);
-    if (root != number && sp_model_links_only_roots(model, selection->type) &&
-        count_below(selection, root))
+    if (root != number && model->types[selection->type].hides_inner && count_below(selection, root))
         return sp_tool_no("span %s: the file's link scope cannot answer: its samples are linked to "
                           "local roots only; ask for the root, --span %s, or record with "
                           "SPANPROF_LINK_SCOPE=innermost",
@@ -365,7 +364,7 @@ static bool scope_hides_matches(const sp_selection *selection, const sp_select_o
     bool *marked = NULL;
     other.links = NULL;
     other.count = 0;
-    if (!sp_model_links_only_roots(selection->model, selection->type))
+    if (!selection->model->types[selection->type].hides_inner)
         return false;
     if (match_spans(&other, options, &marked) != SP_TOOL_DONE)
         free(marked);

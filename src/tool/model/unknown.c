@@ -16,7 +16,8 @@ typedef struct certainty {
     uint64_t unknown_from_outside; /* those of `unknown` that `run --attach` took */
 } certainty;
 
-uint64_t sp_model_profile_number(const sp_model_profile *profile, const char *key)
+/* The value of the attribute KEY of PROFILE; NULL: there is none. */
+static const Sp__Common__AnyValue *find_value(const sp_model_profile *profile, const char *key)
 {
     const Sp__Profiles__ProfilesDictionary *d = profile->dictionary;
     for (size_t i = 0; i < profile->message->n_attribute_indices; i++) {
@@ -26,11 +27,23 @@ uint64_t sp_model_profile_number(const sp_model_profile *profile, const char *ke
         const Sp__Profiles__KeyValueAndUnit *attribute = d->attribute_table[index];
         int32_t name = attribute->key_strindex;
         if (name > 0 && (size_t)name < d->n_string_table && attribute->value &&
-            attribute->value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE &&
             strcmp(d->string_table[name], key) == 0)
-            return attribute->value->int_value > 0 ? (uint64_t)attribute->value->int_value : 0;
+            return attribute->value;
     }
-    return 0;
+    return NULL;
+}
+
+const char *sp_model_profile_text(const sp_model_profile *profile, const char *key)
+{
+    const Sp__Common__AnyValue *value = find_value(profile, key);
+    return value ? sp_value_text(value, profile->dictionary) : "";
+}
+
+uint64_t sp_model_profile_number(const sp_model_profile *profile, const char *key)
+{
+    const Sp__Common__AnyValue *value = find_value(profile, key);
+    bool is_number = value && value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE;
+    return is_number && value->int_value > 0 ? (uint64_t)value->int_value : 0;
 }
 
 bool sp_model_is_from_outside(const sp_model_profile *profile)

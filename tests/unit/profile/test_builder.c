@@ -287,6 +287,12 @@ static void builder_both_makes_two_types(void **state)
     assert_int_equal(data.profiles[1].samples[2].value, 3 * window.period_ns);
     assert_int_equal(data.profiles[1].period, window.period_ns);
     assert_memory_not_equal(data.profiles[0].profile_id, data.profiles[1].profile_id, 16);
+    static const char *const scopes[] = {"root", "innermost"};
+    for (int i = 0; i < 2; i++) {
+        const sp_profile_attribute *scope =
+            find_attribute(data.profiles[i].attributes, "spanprof.link_scope");
+        assert_string_equal(scope->value.string_value, scopes[i]);
+    }
 }
 
 /* A visit: WAIT at LEAF, under it the worker, linked to SPAN. */
@@ -654,6 +660,9 @@ static void builder_header_tells_the_window(void **state)
     assert_memory_not_equal(profile->profile_id, zeros, 16);
     assert_string_equal(find_attribute(profile->attributes, "spanprof.engine")->value.string_value,
                         "timer");
+    assert_string_equal(
+        find_attribute(profile->attributes, "spanprof.link_scope")->value.string_value,
+        "innermost");
     const sp_profile_attribute *unattributed =
         find_attribute(profile->attributes, "spanprof.unattributed_ns");
     assert_int_equal(unattributed->value.int_value, 600);

@@ -143,6 +143,18 @@ class Links(SendTest):
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             self.assertEqual(self.links(receiver), expected)
 
+    def test_profiles_say_where_their_links_lead(self):
+        for name, encode in (("p.jsonl", json_lines), ("p.pb", framed)):
+            self.write("t.jsonl", json_lines(traces()))
+            self.write(name, encode(profiles(attributes={"spanprof.link_scope": "innermost"})))
+            for scope in ("innermost", "root"):
+                receiver = self.receiver()
+                result = self.send("t.jsonl", name, "--to", receiver.host, "--link-scope", scope)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.write("got", receiver.requests[-1][2])
+                told = self.answer("convert", "got", "-o", "-", "--to", "otlp-json")
+                self.assertEqual([word for word in ("innermost", "root") if f'"{word}"' in told], [scope])
+
     def test_spans_that_the_files_do_not_have(self):
         self.write_shop()
         self.write("one.jsonl", json_lines(traces([span(CART_TRACE, CART, "GET /cart", 1, 2)])))

@@ -711,6 +711,28 @@ class RootScope(ToolTest):
         self.assertIn(self.SAYS, text)
         self.assertIn("░ the rest or not known\n", text)
 
+    def test_children_too_short_for_a_sample_are_not_called_unknown(self):
+        """Links may be to innermost spans, although no child has a sample."""
+        made = [span(CART_TRACE, f"{2 * n:016x}", "GET /t", 100 * n, 50) for n in range(1, 11)]
+        inner = [span(CART_TRACE, f"{2 * n + 1:016x}", "check", 100 * n, 0, f"{2 * n:016x}") for n in range(1, 11)]
+        self.write("r.traces.jsonl", json_lines(traces(made + inner)))
+        self.write("r.profiles.jsonl", json_lines(profiles([(("main",), CART_TRACE, f"{2 * n:016x}", 5) for n in range(1, 11)])))
+        text = self.answer("spans", "r")
+        self.assertNotIn(self.SAYS, text)
+        self.assertEqual(text.count("50.0 ms   50.0 ms   50.0 ms        5"), 10)
+
+    def test_profiles_say_what_their_links_lead_to(self):
+        """A child that waits has no samples, whatever the scope is."""
+        for scope, known in (("innermost", True), ("root", False), ("none", True), ("", False)):
+            self.write("r.profiles.jsonl", json_lines(profiles(to_roots(SAMPLES), attributes={**COUNTS, "spanprof.link_scope": scope})))
+            self.assertEqual(self.SAYS in self.answer("spans", "r"), not known, scope)
+            found = {each["name"]: each["total_count"] for each in self.answer_json("spans", "r", "--json")["spans"]}
+            self.assertEqual((found["render"], found["GET /report"]), (0 if known else None, 25))
+        few = [(("main",), REPORT_TRACE, REPORT, 1)]
+        for scope, known in (("root", False), ("", True)):
+            self.write("r.profiles.jsonl", json_lines(profiles(few, attributes={"spanprof.link_scope": scope})))
+            self.assertEqual(self.SAYS in self.answer("spans", "r"), not known, scope)
+
     def test_names_have_none_either(self):
         text = self.answer("spans", "r", "--by-name")
         self.assertRegex(text, r"(?m) -  +-  +-  +-  +render$")

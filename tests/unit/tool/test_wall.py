@@ -500,7 +500,7 @@ class Queue(ToolTest):
         self.assertEqual(self.queued(self.WORKED, **{"spanprof.from_outside": 1})["job"], 0)
 
     def test_links_to_roots_tell_it_of_roots_only(self):
-        self.assertEqual(self.queued([(JOB, 100, "network")]), {"job": 900, "part": None})
+        self.assertEqual(self.queued([(JOB, 100, "network")], **{"spanprof.link_scope": "root"}), {"job": 900, "part": None})
 
     def test_without_wall_time_nothing_is_said(self):
         self.write("t.jsonl", json_lines(traces()))
