@@ -254,8 +254,8 @@ static const sp_option options[] = {
     {"--outlived", NULL, SP_OPTION_FLAG, AT(select.outlived),
      "of what is still allocated only what requests that have ended hold"},
     {"--since", "TIME", SP_OPTION_TEXT, AT(select.since),
-     "of what is still allocated only what grew: since the first snapshot (first), or the one so "
-     "long before the last (30s, 5m, 2h)"},
+     "of what is still allocated only what grew: since the first snapshot (first), or since the "
+     "last one that is at least so old at the end (30s, 5m, 2h)"},
     {"--format", "FORMAT", SP_OPTION_TEXT, AT(format),
      "text, folded, svg, html, json, table, pprof, perfetto (by the end of OUT, else text)"},
     {"-o", "OUT", SP_OPTION_TEXT, AT(out),

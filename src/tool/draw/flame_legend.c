@@ -113,30 +113,36 @@ const sp_model_span *sp_flame_queued_span(const sp_selection *selection)
                                                                             : NULL;
 }
 
-static const char *amount_label(const sp_selection *selection)
+static void write_label(char *out, size_t size, const sp_selection *selection)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
-    if (selection->outlived)
-        return "held past its request";
-    if (selection->grown)
-        return "more than before";
-    return selection->off_cpu ? "off-CPU time" : type->is_wall ? "wall time" : type->name;
+    char since[SP_SINCE_LENGTH];
+    if (selection->grown) {
+        sp_since_format(since, selection->model);
+        snprintf(out, size, "more than %s before the last snapshot", since);
+    } else {
+        snprintf(out, size, "%.60s",
+                 selection->outlived  ? "held past its request"
+                 : selection->off_cpu ? "off-CPU time"
+                 : type->is_wall      ? "wall time"
+                                      : type->name);
+    }
 }
 
 void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection,
                           const sp_flame_options *options)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
-    char value[SP_VALUE_LENGTH], error[SP_DURATION_LENGTH];
+    char value[SP_VALUE_LENGTH], error[SP_DURATION_LENGTH], label[128];
     uint64_t error_ns = sp_wall_error_ns(selection);
     const sp_model_span *queued = sp_flame_queued_span(selection);
     memset(legend, 0, sizeof *legend);
     fill_subject(legend, selection, options->select.self);
+    write_label(label, sizeof label, selection);
     sp_format_value(value, selection->value, type->unit);
     sp_format_duration(error, error_ns);
-    snprintf(legend->amount, sizeof legend->amount, "%.60s: %s%s%s in %s", amount_label(selection),
-             value, error_ns ? " ± " : "", error_ns ? error : "",
-             SP_COUNTED(selection->count, "sample"));
+    snprintf(legend->amount, sizeof legend->amount, "%s: %s%s%s in %s", label, value,
+             error_ns ? " ± " : "", error_ns ? error : "", SP_COUNTED(selection->count, "sample"));
     if (type->tells_where)
         sp_where_format(legend->where, selection->where_ns);
     else

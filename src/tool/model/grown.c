@@ -3,6 +3,7 @@
  * stack under a span is the value of its blocks in the last snapshot less the value in the base,
  * whatever the ages of the blocks. A stack that shrank counts as 0. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "tool/model/model.h"
 #include "tool/model/sum.h"
 #include "tool/text/messages.h"
+#include "tool/text/output.h"
 
 int sp_since_parse(const char *text, sp_since *out)
 {
@@ -83,6 +85,23 @@ static bool has_base(const sp_model *model)
         if (model->base_times[i])
             return true;
     return false;
+}
+
+void sp_since_format(char out[SP_SINCE_LENGTH], const sp_model *model)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    char first[SP_DURATION_LENGTH], last[SP_DURATION_LENGTH];
+    for (size_t i = 0; i < model->base_capacity; i++) {
+        if (!model->base_times[i])
+            continue;
+        uint64_t ns = model->snapshot_times[i] - model->base_times[i];
+        least = ns < least ? ns : least;
+        most = ns > most ? ns : most;
+    }
+    sp_format_duration(first, least);
+    sp_format_duration(last, most);
+    bool is_one = strcmp(first, last) == 0;
+    snprintf(out, SP_SINCE_LENGTH, "%s%s%s", first, is_one ? "" : " to ", is_one ? "" : last);
 }
 
 int sp_model_subtract_base(sp_model *model)

@@ -121,7 +121,7 @@ typedef struct sp_model_profile {
 typedef struct sp_since {
     bool is_asked;
     bool is_first; /* the first snapshot of each process */
-    /* else the last snapshot that is at least this long before the last profile */
+    /* else the last snapshot that is at least this long before the end of the last profile */
     uint64_t before_ns;
 } sp_since;
 
@@ -180,7 +180,7 @@ typedef struct sp_model {
     size_t profile_count, profile_capacity;
 
     sp_intern processes; /* key: PID, service and instance, with a NUL after each */
-    /* by process: the time of its last profile of any type; 0: it has none */
+    /* by process: the end of its last profile of any type; 0: it has none */
     uint64_t *snapshot_times;
     size_t snapshot_capacity;
 
@@ -189,7 +189,7 @@ typedef struct sp_model {
     uint32_t root_frames; /* how many outermost frames are threads or spans; they end a stack */
 
     sp_since since;
-    uint64_t *base_times; /* by process: the time of its earlier snapshot; 0: it has none */
+    uint64_t *base_times; /* by process: the end of its earlier snapshot; 0: it has none */
     size_t base_capacity;
     sp_intern base_index; /* keys are type, stack and link of samples of earlier snapshots */
     uint64_t *base_values;
@@ -259,6 +259,10 @@ bool sp_model_is_base(const sp_model *model, const Sp__Profiles__Profile *profil
 bool sp_model_note_base(sp_model *model, uint32_t process, uint64_t time_ns);
 bool sp_model_add_to_base(sp_model *model, const sp_model_sample *sample);
 int sp_model_subtract_base(sp_model *model);
+/* Write how long before the last snapshot the earlier one was taken, "20.0 s", or "20.0 s to 30.0
+ * s" if it differs between processes. */
+#define SP_SINCE_LENGTH 80
+void sp_since_format(char out[SP_SINCE_LENGTH], const sp_model *model);
 /* Whether the profiles of a type with this name are snapshots. */
 bool sp_is_snapshot_name(const char *name);
 /* What a wait that the attributes call a wait for a lock was for, as far as STACK shows it:

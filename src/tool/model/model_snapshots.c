@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handles snapshots: profiles of what is allocated at a moment. The snapshots of one process are
- * not added up, because only the last one counts. Several profiles with the same time are parts of
- * one snapshot. A process whose last window has no snapshot has nothing allocated any more. */
+ * not added up, because only the last one counts. Several profiles that end at the same time are
+ * parts of one snapshot. A process whose last window has no snapshot has nothing allocated any
+ * more. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "core/buffer.h"
 #include "core/compiler.h"
 #include "tool/model/model.h"
+#include "tool/model/sum.h"
 #include "tool/text/messages.h"
 #include "core/reach.h"
 
@@ -26,6 +28,14 @@ static bool is_snapshot(const Sp__Profiles__Profile *profile,
     int32_t index = profile->sample_type ? profile->sample_type->type_strindex : 0;
     return index > 0 && (size_t)index < d->n_string_table &&
            sp_is_snapshot_name(d->string_table[index]);
+}
+
+/* When PROFILE ended. A snapshot is taken at the end of its window. */
+static uint64_t end_of(const Sp__Profiles__Profile *profile)
+{
+    uint64_t end = profile->time_unix_nano;
+    sp_sum_add(&end, profile->duration_nano);
+    return end;
 }
 
 /* The PID as text; "" when the resource has none. */
@@ -96,8 +106,8 @@ static bool note_resource(sp_model *model, const Sp__Profiles__ResourceProfiles 
     for (size_t s = 0; s < resource->n_scope_profiles; s++)
         for (size_t i = 0; i < resource->scope_profiles[s]->n_profiles; i++) {
             const Sp__Profiles__Profile *profile = resource->scope_profiles[s]->profiles[i];
-            if (profile->time_unix_nano > model->snapshot_times[process])
-                model->snapshot_times[process] = profile->time_unix_nano;
+            if (end_of(profile) > model->snapshot_times[process])
+                model->snapshot_times[process] = end_of(profile);
         }
     return true;
 }
@@ -122,8 +132,7 @@ static bool note_base_of_resource(sp_model *model, const Sp__Profiles__ResourceP
     for (size_t s = 0; s < resource->n_scope_profiles; s++)
         for (size_t i = 0; i < resource->scope_profiles[s]->n_profiles; i++) {
             const Sp__Profiles__Profile *profile = resource->scope_profiles[s]->profiles[i];
-            if (is_snapshot(profile, d) &&
-                !sp_model_note_base(model, process, profile->time_unix_nano))
+            if (is_snapshot(profile, d) && !sp_model_note_base(model, process, end_of(profile)))
                 return false;
         }
     return true;
@@ -146,7 +155,7 @@ bool sp_model_is_base(const sp_model *model, const Sp__Profiles__Profile *profil
 {
     uint32_t process = find_process(model, resource, d);
     return process != SP_INTERN_FAILED && process < model->base_capacity &&
-           profile->time_unix_nano == model->base_times[process];
+           end_of(profile) == model->base_times[process];
 }
 
 bool sp_model_is_old_snapshot(const sp_model *model, const Sp__Profiles__Profile *profile,
@@ -157,5 +166,5 @@ bool sp_model_is_old_snapshot(const sp_model *model, const Sp__Profiles__Profile
     if (!is_snapshot(profile, d))
         return false;
     uint32_t process = find_process(whole, resource, d);
-    return process != SP_INTERN_FAILED && profile->time_unix_nano < whole->snapshot_times[process];
+    return process != SP_INTERN_FAILED && end_of(profile) < whole->snapshot_times[process];
 }

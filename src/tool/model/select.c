@@ -446,8 +446,11 @@ static int no_match(const sp_selection *selection, const sp_select_options *opti
     int runs = has_spans ? sp_model_check_runs(selection->model) : SP_TOOL_DONE;
     if (runs != SP_TOOL_DONE)
         return runs;
-    if (selection->grown)
-        return sp_tool_no("nothing of that kind grew since then");
+    if (selection->grown) {
+        char since[SP_SINCE_LENGTH];
+        sp_since_format(since, selection->model);
+        return sp_tool_no("nothing of that kind grew in the %s before the last snapshot", since);
+    }
     if (selection->by_where)
         return no_match_of_where(selection, options);
     if (sp_selection_only_span(selection) != SP_MODEL_NONE)

@@ -110,7 +110,18 @@ class Flame(MemoryTest):
         self.assertEqual(since("20s"), since("first"))
         self.assertEqual(since("10s"), f"main;cache {6 * KIB}\nmain;serve;cart {5 * KIB}\nmain;serve;report {5 * KIB}\n")
         self.assertEqual(since("first", "--span", CART), f"main;serve;cart {5 * KIB}\n")
-        self.assertIn("more than before: 25.0 KiB", self.answer("flame", "grown.jsonl", "--since", "first"))
+        self.assertIn("more than 20.0 s before the last snapshot: 25.0 KiB", self.answer("flame", "grown.jsonl", "--since", "first"))
+
+    def test_a_snapshot_has_the_time_at_which_it_was_taken(self):
+        """The program ends 3 s after the last but one, in a short window."""
+        d = Dictionary()
+        held = lambda start, seconds, kib: {**live(d, start, [(("main", "cache"), "", "", kib * KIB, "0s", "")]), "durationNano": str(seconds * SECOND)}
+        self.write("short.jsonl", json_lines(request(d, held(0, 10, 10), held(10, 10, 50), held(20, 3, 50))))
+        self.assertIn("more than 13.0 s before the last snapshot: 40.0 KiB", self.answer("flame", "short.jsonl", "--since", "5s"))
+        self.assertEqual(self.answer("flame", "short.jsonl", "--since", "10s", "--format", "folded"), f"main;cache {40 * KIB}\n")
+        self.refuse(1, "flame", "short.jsonl", "--since", "3s", says="nothing of that kind grew in the 3.00 s before")
+        self.write("other.jsonl", json_lines(snapshots(FIRST, FIRST, service="other")))
+        self.assertIn("more than 10.0 s to 13.0 s before the last snapshot: ", self.answer("flame", "short.jsonl", "other.jsonl", "--since", "first"))
 
     def test_since_that_makes_no_sense_is_refused(self):
         self.refuse(2, "flame", "live.jsonl", "--since", "yesterday", says=("yesterday", "30s, 5m, 2h"))
