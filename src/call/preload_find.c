@@ -12,20 +12,20 @@
 
 typedef void *getter_function(uint32_t version);
 
-#define STANDS_ASIDE " checks the program's calls, and spanprof stands aside"
+#define CHECKS " checks the program's calls, so spanprof does not sample them"
 
 /* The name of a tool that checks the same calls, or NULL. libspanprof-preload.so then passes all
  * calls on and samples none, so that it does not appear in the tool's reports. */
 static const char *find_checker(void)
 {
-    static const char *const sanitizers[][2] = {{"__asan_init", "AddressSanitizer" STANDS_ASIDE},
-                                                {"__tsan_init", "ThreadSanitizer" STANDS_ASIDE},
-                                                {"__msan_init", "MemorySanitizer" STANDS_ASIDE}};
+    static const char *const sanitizers[][2] = {{"__asan_init", "AddressSanitizer" CHECKS},
+                                                {"__tsan_init", "ThreadSanitizer" CHECKS},
+                                                {"__msan_init", "MemorySanitizer" CHECKS}};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(sanitizers); i++)
         if (dlsym(RTLD_DEFAULT, sanitizers[i][0]))
             return sanitizers[i][1];
     const char *preloads = getenv("LD_PRELOAD");
-    return preloads && strstr(preloads, "vgpreload") ? "valgrind" STANDS_ASIDE : NULL;
+    return preloads && strstr(preloads, "vgpreload") ? "valgrind" CHECKS : NULL;
 }
 
 /* Whether the program's calls of SYMBOL enter the library that has GETTER. In a program at a fixed

@@ -188,7 +188,8 @@ static void choose_perf(sp_engine_choice *choice, int signal)
     append(choice, "SPANPROF_ENGINE asks for perf");
     if (try_perf(choice, signal))
         return;
-    sp_log_warn("engine", "SPANPROF_ENGINE=perf cannot be had, using timer: %s", choice->reason);
+    sp_log_warn("engine", "SPANPROF_ENGINE=perf does not work here, using timer: %s",
+                choice->reason);
     try_timer(choice, signal);
 }
 

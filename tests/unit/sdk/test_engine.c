@@ -79,14 +79,14 @@ static spanprof_options options_with(const char *engine, uint32_t hz)
     return options;
 }
 
-/* The engine of this case; skipped where it cannot be had. */
+/* The engine of this case; skipped where it does not work. */
 static const char *start(void **state, uint32_t hz)
 {
     const char *engine = *state;
     spanprof_options options = options_with(engine, hz);
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
     if (strcmp(stats_now().engine, engine) != 0) {
-        print_message("SKIPPED: the engine %s cannot be had here: %s\n", engine,
+        print_message("SKIPPED: the engine %s does not work here: %s\n", engine,
                       stats_now().engine_reason);
         spanprof_stop(SECOND);
         skip();
@@ -236,7 +236,7 @@ static void perf_with_a_real_time_signal_becomes_timer(void **state)
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
     assert_string_equal(stats_now().engine, "timer");
     assert_non_null(strstr(stats_now().engine_reason, "real-time signal"));
-    assert_non_null(strstr(log_text, "SPANPROF_ENGINE=perf cannot be had"));
+    assert_non_null(strstr(log_text, "SPANPROF_ENGINE=perf does not work here"));
     SPANPROF_SPAN("work")
         assert_true(burn_until_linked(0.1));
     assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
@@ -343,7 +343,7 @@ static void budget_lowers_the_rate_and_the_weights_stay_right(void **state)
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
     if (strcmp(stats_now().engine, engine) != 0) {
         spanprof_stop(SECOND);
-        print_message("SKIPPED: the engine %s cannot be had here\n", engine);
+        print_message("SKIPPED: the engine %s does not work here\n", engine);
         skip();
     }
     double begin = clock_seconds(CLOCK_MONOTONIC), before = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
@@ -407,7 +407,7 @@ static void descriptors_closed_by_the_host_are_opened_anew(void **state)
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
     if (strcmp(stats_now().engine, *state) != 0) {
         spanprof_stop(SECOND);
-        print_message("SKIPPED: the engine %s cannot be had here\n", (const char *)*state);
+        print_message("SKIPPED: the engine %s does not work here\n", (const char *)*state);
         skip();
     }
     SPANPROF_SPAN("work")
