@@ -107,6 +107,9 @@ const char *sp_endpoint_port_advice(const char *url, bool is_grpc);
  * is left out, with a warning that gives its position in the setting NAME, never its content (NAME
  * is NULL: no warning). False when memory is short. */
 bool sp_headers_parse(struct curl_slist **list, const char *text, const char *name);
+/* Why the first wrong entry of TEXT cannot be sent, as "is not key=value", and its *POSITION from 1
+ * on. NULL: all can be sent, or memory is short. */
+const char *sp_headers_fault(const char *text, unsigned *position);
 
 /* Collectors from 0.163 read the version of the profiles' format from a header, and refuse a
  * request that has it twice. For profiles LIST gets this header, unless the user has given it; a

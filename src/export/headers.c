@@ -98,8 +98,8 @@ static bool append(struct curl_slist **list, const char *name, const char *value
     return longer != NULL;
 }
 
-/* Append the header of ENTRY. *FAULT: why it was left out; NULL: it was not. False when memory is
- * short. */
+/* Append the header of ENTRY; LIST is NULL: only check it. *FAULT: why it cannot be sent, and was
+ * left out; NULL: it can. False when memory is short. */
 static bool add_entry(struct curl_slist **list, sp_text_range entry, const char **fault)
 {
     const char *equals = memchr(entry.begin, '=', (size_t)(entry.end - entry.begin));
@@ -115,7 +115,7 @@ static bool add_entry(struct curl_slist **list, sp_text_range entry, const char 
     char *value = name + (key.end - key.begin) + 1;
     bool decoded = decode(name, key) && decode(value, content);
     *fault = judge(decoded, name, value);
-    bool done = *fault || append(list, name, value);
+    bool done = *fault || !list || append(list, name, value);
     free(name);
     return done;
 }
@@ -155,20 +155,36 @@ bool sp_headers_set_version(struct curl_slist *list, sp_telemetry_signal signal)
     return signal != SP_PROFILES || is_there || append(&list, name, "1");
 }
 
+/* The entry at *TEXT, which may be empty; *TEXT is then after it. */
+static sp_text_range next_entry(const char **text)
+{
+    const char *begin = *text, *end = begin + strcspn(begin, ",");
+    *text = end + (*end == ',');
+    return trim((sp_text_range){begin, end});
+}
+
 bool sp_headers_parse(struct curl_slist **list, const char *text, const char *name)
 {
     if (!sp_network_load()) /* a warning was logged, and the exporter will not start */
         return false;
     for (unsigned position = 1; *text; position++) {
-        size_t length = strcspn(text, ",");
-        sp_text_range entry = trim((sp_text_range){text, text + length});
+        sp_text_range entry = next_entry(&text);
         const char *fault = NULL;
         if (entry.begin < entry.end && !add_entry(list, entry, &fault))
             return false;
         if (fault && name)
             sp_log_warn("config", "%s: entry %u %s: left out", name, position, fault);
-        text += length;
-        text += *text == ',';
     }
     return true;
+}
+
+const char *sp_headers_fault(const char *text, unsigned *position)
+{
+    const char *fault = NULL;
+    for (*position = 1; *text; ++*position) {
+        sp_text_range entry = next_entry(&text);
+        if (entry.begin < entry.end && add_entry(NULL, entry, &fault) && fault)
+            return fault;
+    }
+    return NULL;
 }

@@ -157,6 +157,18 @@ static int lead_to_roots(const sp_input *input)
     return status;
 }
 
+/* Without a header, such as the name of a tenant, the data would go to a wrong place. So nothing is
+ * sent. No message shows an entry, because its value may be a secret. */
+static int check_headers(const char *headers)
+{
+    unsigned position;
+    const char *fault = headers ? sp_headers_fault(headers, &position) : NULL;
+    if (!fault)
+        return SP_TOOL_DONE;
+    return sp_tool_wrong("send: --header: entry %u %s: say --header NAME=VALUE,NAME=VALUE…",
+                         position, fault);
+}
+
 /* Check options whose value must be one of some words. This happens before the files are read,
  * because reading may take long. *TO_ROOTS: links have to be changed. */
 static int check_words(const send_options *options, bool *to_roots)
@@ -170,7 +182,7 @@ static int check_words(const send_options *options, bool *to_roots)
     if (status == SP_TOOL_DONE && options->link_scope)
         status = sp_option_word("send", "--link-scope", options->link_scope, scopes, &word);
     *to_roots = word == 0;
-    return status;
+    return status == SP_TOOL_DONE ? check_headers(options->headers) : status;
 }
 
 /* ---- the call ---- */
@@ -270,7 +282,7 @@ static const sp_option options[] = {
     {"--to", "URL", SP_OPTION_TEXT, AT(to),
      "the receiver, http://HOST:4318, also with the path of traces or profiles "
      "(OTEL_EXPORTER_OTLP_ENDPOINT, http://localhost:4318)"},
-    {"--header", "K=V,...", SP_OPTION_TEXT, AT(headers),
+    {"--header", "NAME=VALUE,...", SP_OPTION_TEXT, AT(headers),
      "headers, percent-encoded (OTEL_EXPORTER_OTLP_HEADERS)"},
     {"--protocol", "NAME", SP_OPTION_TEXT, AT(protocol),
      "http/protobuf, grpc or http/json (OTEL_EXPORTER_OTLP_PROTOCOL, http/protobuf)"},

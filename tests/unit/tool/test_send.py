@@ -203,6 +203,17 @@ class Refused(SendTest):
         self.refuse(2, "send", "--to", "http://127.0.0.1:1", says="file")
         self.refuse(2, "send", "nothing", says="nothing")
 
+    def test_a_wrong_header_sends_nothing(self):
+        self.write_shop()
+        receiver = self.receiver()
+        for header, why in (("x-scope-orgid secret", "entry 1 is not key=value"), ("a=b,x: secret", "entry 2 is not key=value"),
+                            ("x scope=secret", "entry 1 has a name"), ("a=%zz", "entry 1 has a broken percent escape"),
+                            ("content-type=secret", "entry 1 is a header that the exporter sets")):
+            error = self.refuse(2, "send", "shop", "--header", header, "--to", "http://" + receiver.host,
+                                says=("--header", "NAME=VALUE", why))
+            self.assertNotIn("secret", error)
+        self.assertEqual(receiver.requests, [])
+
 
 if __name__ == "__main__":
     unittest.main()
