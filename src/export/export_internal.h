@@ -33,7 +33,7 @@ typedef struct sp_request {
 
 void sp_request_free(sp_request *request);
 /* Log that COUNT requests for DESTINATION (a file, or a URL without secrets) were given up at the
- * stop, and WHY (", because ...", or empty). */
+ * stop, and WHY (", because ...", or ": ERROR", or empty). */
 void sp_requests_say_abandoned(uint64_t count, const char *destination, const char *why);
 
 /* The bound of one destination's queue of one signal. Any thread. */
@@ -315,6 +315,8 @@ sp_spool_found sp_spool_get(sp_spool *spool, sp_request *request);
  * errno, when the file could not be removed. */
 bool sp_spool_remove(sp_spool *spool, sp_request *request);
 
+enum { SP_OUTCOME_TEXT = 512 };
+
 /* Sends the requests of one signal over the network, one after the other. */
 typedef struct sp_sender {
     const sp_http_target *target;
@@ -332,6 +334,7 @@ typedef struct sp_sender {
     sp_allowance allowance;
     sp_gzip gzip;
     bool busy;            /* a transfer runs */
+    uint64_t begun_ns;    /* when the last transfer began */
     uint32_t failed;      /* attempts of the first request */
     uint64_t deadline_ns; /* of the first request's export, from its first attempt on */
     uint64_t resume_ns;   /* no attempt is made before */
@@ -350,6 +353,8 @@ typedef struct sp_sender {
     bool failing; /* a failure was logged, and nothing was delivered since */
     sp_repeat unreachable, refused, partial, unkept, unremoved, lost, late;
     bool said_not_taken, said_odd_answer;
+    char last_error[SP_OUTCOME_TEXT]; /* of the last attempt; "": none, or it was answered well */
+    uint64_t unsaid_drops; /* requests given up since the last warning about one, and not said */
 } sp_sender;
 
 /* outcome.c: what the end of a transfer means for its request. */
@@ -359,7 +364,6 @@ typedef enum sp_outcome_kind {
     SP_REFUSED,
     SP_UNREACHABLE
 } sp_outcome_kind;
-enum { SP_OUTCOME_TEXT = 512 };
 
 typedef struct sp_outcome {
     sp_outcome_kind kind;
@@ -406,7 +410,8 @@ void sp_sender_say_late(sp_sender *sender, uint64_t now_ns);
  * receiver is found, or the next attempt would be too late, all of them are dropped, or stay in the
  * spool, because waiting would delay the end of the program. Further calls change nothing. */
 void sp_sender_hurry(sp_sender *sender, uint64_t deadline_ns);
-/* Drop and count all requests that are not in the spool. */
+/* At the stop: drop and count all requests that are not in the spool. Messages name what is lost,
+ * and the last error. */
 void sp_sender_abandon(sp_sender *sender);
 
 /* export_config.c */

@@ -29,6 +29,6 @@ void sp_allowance_give(sp_allowance *allowance, size_t bytes)
 
 void sp_requests_say_abandoned(uint64_t count, const char *destination, const char *why)
 {
-    sp_log_warn("export", "stopping with %s for %s not delivered%s: dropped and counted",
+    sp_log_warn("export", "stopping with %s for %s not delivered%s; dropped and counted",
                 SP_COUNTED(count, "request"), destination, why);
 }

@@ -17,7 +17,7 @@
 
 #define USER_AGENT "spanprof-OTLP-Exporter-C/0.1.0"
 
-enum { CONNECT_TIMEOUT_MS = 10000, ANSWER_KEPT_BYTES = 65536 };
+enum { CONNECT_TIMEOUT_MS = 10000, ANSWER_KEPT_BYTES = 65536, LEFT_TEXT = SP_OUTCOME_TEXT + 120 };
 
 static const char *const item_names[] = {"span", "sample"};
 
@@ -320,6 +320,7 @@ static void delivered(sp_sender *sender, uint64_t now_ns)
         say(sender, SPANPROF_LOG_WARN, "delivering again", 0);
         sender->failing = false;
         sender->unreachable.kept_back = 0;
+        sender->unsaid_drops = 0;
     }
     uint64_t rejected = read_partial_success(sender, now_ns);
     sp_count(&counters->rejected, rejected);
@@ -404,13 +405,15 @@ static void unreachable(sp_sender *sender, const sp_outcome *out, uint64_t now_n
         postpone(sender, now_ns);
     describe_next(sender, now_ns, again, next);
     snprintf(text, sizeof text, "%s; %s", out->text, next);
-    if (again && out->answered) {
+    bool is_said = false;
+    if (again && out->answered)
         say(sender, SPANPROF_LOG_INFO, text, 0); /* the receiver asked for a later attempt */
-    } else {
-        sender->failing |= log_rarely(sender, &sender->unreachable, now_ns, text);
-    }
+    else
+        is_said = log_rarely(sender, &sender->unreachable, now_ns, text);
+    sender->failing |= is_said;
     if (again || is_kept)
         return;
+    sender->unsaid_drops = is_said ? 0 : sender->unsaid_drops + 1;
     sp_count(&sender->counters->dropped_unreachable, 1);
     remove_first(sender);
 }
@@ -436,32 +439,46 @@ static bool plan_retry(sp_sender *sender, const sp_outcome *out, uint64_t now_ns
     return true;
 }
 
+/* Note what the transfer said about the receiver. */
+static void note_outcome(sp_sender *sender, const sp_outcome *out)
+{
+    sender->absent = out->absent;
+    snprintf(sender->last_error, sizeof sender->last_error, "%s", out->text);
+    if (out->kind != SP_DELIVERED && out->kind != SP_REFUSED)
+        return;
+    sender->last_error[0] = '\0';
+    sender->postponed = false; /* the receiver is back: a flush waits for it */
+    sender->postpones = 0;
+}
+
+static void handle_outcome(sp_sender *sender, const sp_outcome *out, uint64_t now_ns)
+{
+    switch (out->kind) {
+    case SP_DELIVERED:
+        delivered(sender, now_ns);
+        break;
+    case SP_REFUSED:
+        refused(sender, out, now_ns);
+        break;
+    case SP_TRY_AGAIN:
+        unreachable(sender, out, now_ns, plan_retry(sender, out, now_ns));
+        break;
+    case SP_UNREACHABLE:
+        unreachable(sender, out, now_ns, false);
+        break;
+    }
+}
+
 void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns)
 {
     sp_outcome out = sp_outcome_of(sender, code);
     curl_multi_remove_handle(sender->multi, sender->easy);
     sender->busy = false;
-    sender->absent = out.absent;
-    if (out.kind == SP_DELIVERED || out.kind == SP_REFUSED) {
-        sender->postponed = false; /* the receiver is back: a flush waits for it */
-        sender->postpones = 0;
-    }
-    switch (out.kind) {
-    case SP_DELIVERED:
-        delivered(sender, now_ns);
-        break;
-    case SP_REFUSED:
-        refused(sender, &out, now_ns);
-        break;
-    case SP_TRY_AGAIN:
-        unreachable(sender, &out, now_ns, plan_retry(sender, &out, now_ns));
-        break;
-    case SP_UNREACHABLE:
-        unreachable(sender, &out, now_ns, false);
-        break;
-    }
+    note_outcome(sender, &out);
     if (sender->stopping && out.absent)
         sp_sender_abandon(sender);
+    else
+        handle_outcome(sender, &out, now_ns);
     if (sender->answer.capacity > ANSWER_KEPT_BYTES)
         sp_buffer_deinit(&sender->answer);
     if (sender->message.capacity > ANSWER_KEPT_BYTES)
@@ -527,6 +544,7 @@ static void begin(sp_sender *sender, uint64_t now_ns)
     sp_buffer_clear(&sender->answer);
     sender->answer_too_long = false;
     sender->error_text[0] = 0;
+    sender->begun_ns = now_ns;
     sender->busy = curl_multi_add_handle(sender->multi, sender->easy) == CURLM_OK;
 }
 
@@ -537,47 +555,63 @@ static void leave_first(sp_sender *sender)
     remove_first(sender);
 }
 
-static void say_left(const sp_sender *sender, uint64_t count)
+/* Why requests are left at the stop: the request under way, or the wait for the next attempt, and
+ * the error of the last attempt. "": there was no attempt. */
+static void describe_left(const sp_sender *sender, uint64_t now_ns, char out[LEFT_TEXT])
 {
-    if (count)
-        sp_log_warn("export",
-                    "stopping with %s for %s not delivered: kept in %s, sent by the next start",
-                    SP_COUNTED(count, "request"), sender->shown_url, sender->spool->folder);
+    const char *error = sender->last_error;
+    if (sender->busy)
+        snprintf(out, LEFT_TEXT, ", because there was no answer in %.1f s%s%s",
+                 (double)(now_ns - sender->begun_ns) / (double)SP_NS_PER_S,
+                 error[0] ? ", and the attempt before ended with: " : "", error);
+    else if (sender->resume_ns > now_ns)
+        snprintf(out, LEFT_TEXT, ", because the next attempt is due in %llu s%s%s",
+                 (unsigned long long)wait_s(sender, now_ns),
+                 error[0] ? ", and the last one ended with: " : "", error);
+    else
+        snprintf(out, LEFT_TEXT, "%s%s", error[0] ? ": " : "", error);
 }
 
-/* Remove all requests; those not in the spool are dropped and counted. */
-static void drop_all(sp_sender *sender, const char *why)
+/* Remove all requests. Returns how many of them were not in the spool; *KEPT: how many were. */
+static uint64_t remove_all(sp_sender *sender, uint64_t *kept)
 {
-    uint64_t count = 0, left = 0;
-    if (!sender->first)
-        return;
+    uint64_t count = 0;
     if (sender->busy)
         curl_multi_remove_handle(sender->multi, sender->easy);
     sender->busy = false;
     while (sender->first) {
         bool is_kept = sender->first->spooled[0];
         (is_kept ? leave_first : remove_first)(sender);
-        left += is_kept;
+        *kept += is_kept;
         count += !is_kept;
     }
-    sp_count(&sender->counters->dropped_unreachable, count);
-    if (count)
-        sp_requests_say_abandoned(count, sender->shown_url, why);
-    say_left(sender, left);
+    return count;
+}
+
+/* Warnings are rare, so the last one may be older than the last requests that were given up. */
+static void say_unsaid_drops(sp_sender *sender)
+{
+    if (sender->unsaid_drops)
+        sp_log_warn("export", "stopping: %s for %s dropped and counted since the last warning%s%s",
+                    SP_COUNTED(sender->unsaid_drops, "request"), sender->shown_url,
+                    sender->last_error[0] ? ": " : "", sender->last_error);
+    sender->unsaid_drops = 0;
 }
 
 void sp_sender_abandon(sp_sender *sender)
 {
-    drop_all(sender, "");
-}
-
-/* Drop all requests, because the next attempt is due too late. */
-static void drop_late(sp_sender *sender, uint64_t now_ns)
-{
-    char why[80];
-    snprintf(why, sizeof why, ", because the next attempt is due in %llu s",
-             (unsigned long long)wait_s(sender, now_ns));
-    drop_all(sender, why);
+    char why[LEFT_TEXT];
+    uint64_t kept = 0;
+    describe_left(sender, sp_clock_monotonic_ns(), why);
+    uint64_t count = remove_all(sender, &kept);
+    sp_count(&sender->counters->dropped_unreachable, count);
+    if (count)
+        sp_requests_say_abandoned(count, sender->shown_url, why);
+    if (kept)
+        sp_log_warn("export",
+                    "stopping with %s for %s not delivered%s; kept in %s, sent by the next start",
+                    SP_COUNTED(kept, "request"), sender->shown_url, why, sender->spool->folder);
+    say_unsaid_drops(sender);
 }
 
 uint64_t sp_sender_step(sp_sender *sender, uint64_t now_ns)
@@ -587,7 +621,7 @@ uint64_t sp_sender_step(sp_sender *sender, uint64_t now_ns)
     if (now_ns < sender->resume_ns) {
         if (!sender->stopping || sender->resume_ns < sender->stop_deadline_ns)
             return sender->resume_ns;
-        drop_late(sender, now_ns);
+        sp_sender_abandon(sender); /* the next attempt is due too late */
         return UINT64_MAX;
     }
     if (make_ready(sender))

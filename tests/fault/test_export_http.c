@@ -420,7 +420,11 @@ static void one_signal_has_to_wait_flush_waits_for_the_other(void **state)
 static void receiver_names_a_wait_beyond_the_stop_it_is_dropped_at_once(void **state)
 {
     fixture *f = *state;
-    SCRIPT(f, PROFILES, {.status = 503, .headers = "Retry-After: 300\r\n"});
+    SCRIPT(f, PROFILES,
+           {.status = 503,
+            .headers = "Retry-After: 300\r\nContent-Type: text/plain\r\n",
+            .body = "come later",
+            .body_length = 10});
     fixture_start(f);
     submit(f, "first");
     submit(f, "second");
@@ -431,6 +435,8 @@ static void receiver_names_a_wait_beyond_the_stop_it_is_dropped_at_once(void **s
     assert_int_equal(f->counted.dropped_unreachable, 2);
     assert_int_equal(log_awaited("stopping with 2 requests", 1), 1);
     assert_int_equal(log_awaited("because the next attempt is due in", 1), 1);
+    assert_int_equal(log_awaited(", and the last one ended with: HTTP 503: come later; dropped", 1),
+                     1);
     assert_int_equal(server_count(f->server, PROFILES), 1);
 }
 
@@ -583,6 +589,7 @@ static void one_signal_hangs_the_other_goes_on(void **state)
         usleep(1000);
     fixture_stop(f, 0);
     assert_int_equal(f->counted.dropped_unreachable, 1);
+    assert_int_equal(log_awaited("not delivered, because there was no answer in ", 1), 1);
 }
 
 static void queue_full_newest_is_dropped_and_counted(void **state)
