@@ -39,10 +39,12 @@ static const struct timespec keeper_takes = {.tv_sec = 5};
 
 static struct {
     _Atomic uint32_t state;
-    _Atomic uint32_t has_span; /* 1: the keeper has begun the span, and not ended it */
+    _Atomic uint32_t has_span; /* 1: the keeper has begun the span, and not ended it. With
+                                  for_signals the recording of the program is in its place. */
     _Atomic pid_t process;     /* the process that has the keeper's thread; 0: none */
     _Atomic int signal;        /* the signal that ends the process after the span; 0: none */
     _Atomic int code;          /* the exit code plus 1; 0: none, or not known */
+    bool for_signals;          /* the program uses spanprof itself; constant since the start */
     pthread_t thread;
 } keeper;
 
@@ -77,7 +79,10 @@ static void begin(void)
 
 static void end(void)
 {
-    if (atomic_exchange(&keeper.has_span, 0))
+    bool has_span = atomic_exchange(&keeper.has_span, 0);
+    if (has_span && keeper.for_signals)
+        sp_process_stop();
+    else if (has_span)
         sp_process_span_end(atomic_load(&keeper.code) - 1);
     change(ENDING, ENDED);
     int number = atomic_exchange(&keeper.signal, 0);
@@ -113,11 +118,17 @@ static void start_thread(void)
     sp_signal_mask_set(before);
 }
 
+/* With for_signals there is no span to wait for. */
+static void reset_state(void)
+{
+    atomic_store(&keeper.has_span, keeper.for_signals);
+    atomic_store(&keeper.state, keeper.for_signals ? RUNNING : WAITING);
+}
+
 static void start_in_child(void)
 {
     atomic_store(&keeper.process, 0);
-    atomic_store(&keeper.has_span, 0);
-    atomic_store(&keeper.state, WAITING);
+    reset_state();
     atomic_store(&keeper.signal, 0);
     atomic_store(&keeper.code, 0);
     start_thread();
@@ -145,6 +156,14 @@ void sp_keeper_start(void)
     pthread_atfork(NULL, NULL, start_in_child);
     atexit(sp_keeper_end);
     at_quick_exit(sp_keeper_end);
+}
+
+void sp_keeper_start_for_signals(void)
+{
+    keeper.for_signals = true;
+    reset_state();
+    start_thread();
+    pthread_atfork(NULL, NULL, start_in_child);
 }
 
 /* Wait while WORD is VALUE, 5 seconds at most. */
@@ -175,7 +194,7 @@ void sp_keeper_hurry(void)
 
 /* In a process without a keeper errno is not read, because a child of clone(CLONE_VM) may have no
  * thread-local storage. */
-void sp_keeper_end(void)
+void sp_keeper_end_for_signal(void)
 {
     if (atomic_load(&keeper.process) != getpid())
         return;
@@ -185,6 +204,12 @@ void sp_keeper_end(void)
         wait_for_change(&keeper.state, ENDING);
     }
     errno = error;
+}
+
+void sp_keeper_end(void)
+{
+    if (!keeper.for_signals)
+        sp_keeper_end_for_signal();
 }
 
 void sp_keeper_exit(int code)
@@ -218,7 +243,8 @@ bool sp_keeper_leave(void)
     if (atomic_load(&keeper.process) != getpid())
         return false;
     sp_keeper_end();
-    if (!change(ENDED, LEFT))
+    /* The threads of the program's own SDK stay: the program has to end them. */
+    if (!change(keeper.for_signals ? RUNNING : ENDED, LEFT))
         return false;
     pthread_join(keeper.thread, NULL);
     atomic_store(&keeper.process, 0);
@@ -228,7 +254,7 @@ bool sp_keeper_leave(void)
 void sp_keeper_return(void)
 {
     int error = errno;
-    atomic_store(&keeper.state, WAITING);
+    reset_state();
     start_thread();
     errno = error;
 }

@@ -13,6 +13,9 @@
 /* Begin the span and start the keeper; register what ends the span at exit, and what starts a
  * keeper in forked children. Call it once, before main. */
 void sp_keeper_start(void);
+/* For a program that uses spanprof itself: start a keeper that ends the SDK when a signal ends the
+ * process, and otherwise does nothing. Forked children get one, too. Call it once, before main. */
+void sp_keeper_start_for_signals(void);
 /* In a forked child whose span has not begun: begin it now. Returns when it has begun, or after 5
  * seconds. errno is kept. */
 void sp_keeper_hurry(void);
@@ -23,7 +26,10 @@ void sp_keeper_take_exit_code(void);
  * written, or after 5 seconds. Does nothing in a child of vfork, because the memory belongs to its
  * parent. errno is kept. */
 void sp_keeper_end(void);
-/* The same for a process that exits with CODE. The span gets the code as an attribute. */
+/* The same in the handler of a signal that ends the process. Here the recording of a program that
+ * uses spanprof itself ends, too; such a program ends its recording itself at all other ends. */
+void sp_keeper_end_for_signal(void);
+/* As sp_keeper_end, for a process that exits with CODE. The span gets the code as an attribute. */
 void sp_keeper_exit(int code);
 /* Let the keeper end the span and then the process, by signal NUMBER, when the recording is
  * written. Returns at once. False: the caller has to end the process itself, because there is no

@@ -140,11 +140,16 @@ static void set_exit_code(int code)
         spanprof_span_set_status(span, SPANPROF_SPAN_STATUS_ERROR, text);
 }
 
+void sp_process_stop(void)
+{
+    spanprof_stop(STOP_NS);
+}
+
 void sp_process_span_end(int code)
 {
     if (code >= 0)
         set_exit_code(code);
     spanprof_span_end(span);
-    spanprof_stop(STOP_NS);
+    sp_process_stop();
     spanprof_context_set_default(NULL);
 }

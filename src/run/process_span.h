@@ -18,6 +18,9 @@ bool sp_process_span_begin_late(void);
  * not known. Returns when the recording is written or sent, or after 5 seconds. */
 void sp_process_span_end(int code);
 
+/* End the SDK of a program that uses spanprof itself. Returns as sp_process_span_end does. */
+void sp_process_stop(void);
+
 /* For a program that uses spanprof itself: in a run of `spanprof run`, set SPANPROF_FILE to the
  * prefix of this process's files. Call it before main, when no other thread reads the
  * environment. */

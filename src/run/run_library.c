@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libspanprof-run.so is loaded by `spanprof run`, or by LD_PRELOAD, into a program that does not
  * use spanprof. The library starts the SDK before main, with all settings from the environment, and
- * one span for the whole process. docs/design/run.md describes the design. */
+ * one span for the whole process. In a program that uses spanprof itself, it only chooses the files
+ * and ends the SDK when a signal ends the process. docs/design/run.md describes the design. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -39,8 +40,10 @@ __attribute__((constructor)) static void begin(int count, char **words)
     }
     if (sp_program_uses_spanprof()) {
         sp_process_take_files();
-        return;
+        sp_keeper_start_for_signals();
+    } else {
+        sp_keeper_start();
+        sp_run_hide_ticks();
     }
-    sp_keeper_start();
     sp_run_handle_signals();
 }

@@ -21,7 +21,8 @@ static struct {
     int (*pthread_sigmask)(int, const sigset_t *, sigset_t *);
 } next;
 
-static bool handles_signals; /* set before main */
+/* Set before main. */
+static bool handles_signals, hides_ticks;
 
 /* Called before main, or by a constructor of another library that uses these functions earlier. */
 static void prepare(void)
@@ -69,7 +70,7 @@ static void end_and_raise(int number)
 {
     int error = errno;
     if (number == SIGPIPE)
-        sp_keeper_end();
+        sp_keeper_end_for_signal();
     if (number == SIGPIPE || !sp_keeper_end_by(number)) {
         set_default(number);
         raise(number); /* is delivered when this handler returns */
@@ -88,7 +89,7 @@ static bool asks_for_default(const struct sigaction *action)
 EXPORTED int sigaction(int number, const struct sigaction *action, struct sigaction *before)
 {
     prepare();
-    if (handles_signals && !is_ours(number))
+    if (hides_ticks && !is_ours(number))
         return sp_host_sigaction(number, action, before);
     bool is_default = handles_signals && action && asks_for_default(action);
     int result = next.sigaction(number, is_default ? &our_action : action, before);
@@ -138,6 +139,11 @@ EXPORTED sighandler_t sysv_signal(int number, sighandler_t handler)
     return __sysv_signal(number, handler);
 }
 
+void sp_run_hide_ticks(void)
+{
+    hides_ticks = true;
+}
+
 void sp_run_handle_signals(void)
 {
     static const int numbers[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM};
@@ -169,7 +175,7 @@ EXPORTED int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 {
     sigset_t without_ticks;
     prepare();
-    int number = handles_signals && set && how != SIG_UNBLOCK ? sp_host_tick_signal() : 0;
+    int number = hides_ticks && set && how != SIG_UNBLOCK ? sp_host_tick_signal() : 0;
     if (number && has_most_signals(set)) {
         without_ticks = *set;
         sigdelset(&without_ticks, number);

@@ -6,9 +6,12 @@
  * before main. */
 void sp_run_prepare_signals(void);
 /* Handle the signals by which people and supervisors end a program (HUP, INT, PIPE, TERM), if their
- * action is the default: the handler ends the process's span before the process ends. The program
- * may handle or ignore these signals later, as without us. Call it before main. */
+ * action is the default: the handler lets the keeper end the recording before the process ends. The
+ * program may handle or ignore these signals later, as without us. Call it before main. */
 void sp_run_handle_signals(void);
+/* Keep the handler and the mask of the ticks' signal, whatever the program sets for this signal.
+ * Call it before main. */
+void sp_run_hide_ticks(void);
 /* End the process by signal NUMBER now. */
 void sp_run_end_by(int number);
 

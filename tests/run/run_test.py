@@ -273,6 +273,19 @@ def test_programs_that_use_spanprof():
     result.end()
 
 
+def test_signals_to_programs_that_use_spanprof():
+    """The recording is written although the program does not handle the signal, and the program ends by the signal."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        result = Run("-o", "p", "--", OWN, "signal", str(int(number)))
+        check(result.code == -number, f"{number}: ends by it: {result.code}")
+        check(result.names() == ["own work"] and "nothing was recorded" not in result.stderr, f"{number}: is written: {result.names()} {result.stderr}")
+        result.end()
+    for what, code, names in (("worker_signal", 0, 2 * ["own work"]), ("early_signal", -signal.SIGTERM, []), ("exec", 0, ["own work"])):
+        result = run("--", OWN, what)
+        check((result.code, result.names()) == (code, names), f"{what}: {result.code} {result.names()} {result.stderr}")
+        result.end()
+
+
 def test_files_of_an_earlier_run():
     """A file that was there before stays as it is, whatever its time says, also under the name that a forked child's file has."""
     with tempfile.TemporaryDirectory(prefix="spanprof-run-") as folder:
@@ -378,7 +391,8 @@ def test_refusals():
     result.end()
 
 
-for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_one_thread, test_signals, test_after_the_end, test_profiles, test_programs_without_symbols, test_programs_that_use_spanprof, test_files_of_an_earlier_run,
+for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_one_thread, test_signals, test_after_the_end, test_profiles, test_programs_without_symbols, test_programs_that_use_spanprof,
+             test_signals_to_programs_that_use_spanprof, test_files_of_an_earlier_run,
              test_elsewhere, test_a_prefix_that_another_program_writes, test_pull, test_refusals):
     began = time.monotonic()
     test()
