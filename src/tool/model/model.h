@@ -239,7 +239,14 @@ bool sp_model_find_type(sp_model *model, const sp_model_type *like, uint32_t *ou
  * trace id of the span that has its span id (sp_model_complete_link). So all spans must be in the
  * model; this does not apply to a part of a model. */
 uint32_t sp_model_put_link(sp_model *model, const sp_model_link *link);
-/* Note the time of the last profile of each process, of any type. Call it before profiles are
+/* The end of PROFILE's window, when a snapshot is taken. A sum that overflows becomes the latest
+ * time. */
+static inline uint64_t sp_profile_end_ns(const Sp__Profiles__Profile *profile)
+{
+    uint64_t end = profile->time_unix_nano + profile->duration_nano;
+    return end < profile->time_unix_nano ? UINT64_MAX : end;
+}
+/* Note the end of the last profile of each process, of any type. Call it before profiles are
  * added. */
 int sp_model_note_snapshots(sp_model *model, const sp_document *document);
 /* Whether PROFILE is a snapshot, and the process of RESOURCE has a later profile of any type. */

@@ -11,7 +11,6 @@
 #include "core/buffer.h"
 #include "core/compiler.h"
 #include "tool/model/model.h"
-#include "tool/model/sum.h"
 #include "tool/text/messages.h"
 #include "core/reach.h"
 
@@ -28,14 +27,6 @@ static bool is_snapshot(const Sp__Profiles__Profile *profile,
     int32_t index = profile->sample_type ? profile->sample_type->type_strindex : 0;
     return index > 0 && (size_t)index < d->n_string_table &&
            sp_is_snapshot_name(d->string_table[index]);
-}
-
-/* When PROFILE ended. A snapshot is taken at the end of its window. */
-static uint64_t end_of(const Sp__Profiles__Profile *profile)
-{
-    uint64_t end = profile->time_unix_nano;
-    sp_sum_add(&end, profile->duration_nano);
-    return end;
 }
 
 /* The PID as text; "" when the resource has none. */
@@ -106,8 +97,8 @@ static bool note_resource(sp_model *model, const Sp__Profiles__ResourceProfiles 
     for (size_t s = 0; s < resource->n_scope_profiles; s++)
         for (size_t i = 0; i < resource->scope_profiles[s]->n_profiles; i++) {
             const Sp__Profiles__Profile *profile = resource->scope_profiles[s]->profiles[i];
-            if (end_of(profile) > model->snapshot_times[process])
-                model->snapshot_times[process] = end_of(profile);
+            if (sp_profile_end_ns(profile) > model->snapshot_times[process])
+                model->snapshot_times[process] = sp_profile_end_ns(profile);
         }
     return true;
 }
@@ -132,7 +123,8 @@ static bool note_base_of_resource(sp_model *model, const Sp__Profiles__ResourceP
     for (size_t s = 0; s < resource->n_scope_profiles; s++)
         for (size_t i = 0; i < resource->scope_profiles[s]->n_profiles; i++) {
             const Sp__Profiles__Profile *profile = resource->scope_profiles[s]->profiles[i];
-            if (is_snapshot(profile, d) && !sp_model_note_base(model, process, end_of(profile)))
+            if (is_snapshot(profile, d) &&
+                !sp_model_note_base(model, process, sp_profile_end_ns(profile)))
                 return false;
         }
     return true;
@@ -155,7 +147,7 @@ bool sp_model_is_base(const sp_model *model, const Sp__Profiles__Profile *profil
 {
     uint32_t process = find_process(model, resource, d);
     return process != SP_INTERN_FAILED && process < model->base_capacity &&
-           end_of(profile) == model->base_times[process];
+           sp_profile_end_ns(profile) == model->base_times[process];
 }
 
 bool sp_model_is_old_snapshot(const sp_model *model, const Sp__Profiles__Profile *profile,
@@ -166,5 +158,6 @@ bool sp_model_is_old_snapshot(const sp_model *model, const Sp__Profiles__Profile
     if (!is_snapshot(profile, d))
         return false;
     uint32_t process = find_process(whole, resource, d);
-    return process != SP_INTERN_FAILED && end_of(profile) < whole->snapshot_times[process];
+    return process != SP_INTERN_FAILED &&
+           sp_profile_end_ns(profile) < whole->snapshot_times[process];
 }

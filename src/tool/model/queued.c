@@ -78,13 +78,6 @@ static int compare_windows(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The end of PROFILE. A sum that overflows becomes the latest time. */
-static uint64_t end_of(const Sp__Profiles__Profile *profile)
-{
-    uint64_t end = profile->time_unix_nano + profile->duration_nano;
-    return end < profile->time_unix_nano ? UINT64_MAX : end;
-}
-
 static bool collect_windows(search *search, uint32_t type)
 {
     const sp_model *model = search->model;
@@ -97,7 +90,7 @@ static bool collect_windows(search *search, uint32_t type)
         if (profile->type == type)
             search->windows[search->count++] =
                 (window){process_of(profile->resource, profile->dictionary),
-                         profile->message->time_unix_nano, end_of(profile->message)};
+                         profile->message->time_unix_nano, sp_profile_end_ns(profile->message)};
     }
     if (search->count)
         qsort(search->windows, search->count, sizeof *search->windows, compare_windows);
