@@ -7,6 +7,7 @@
 #include "core/counted.h"
 #include "core/hex.h"
 #include "tool/command/spans.h"
+#include "tool/model/time_without_samples.h"
 #include "tool/text/escape.h"
 
 /* A name always has at least MIN_NAME_COLUMNS. Columns that may be left out are left out if the
@@ -128,10 +129,27 @@ static void add_unseen_key(sp_buffer *out, const sp_model_type *type)
                      bound, strcmp(type->unit, "bytes") == 0 ? "bytes" : "time");
 }
 
+/* Add a line if much CPU time is in no sample: then a span without samples may have used more. */
+static void add_unattributed_key(sp_buffer *out, const sp_model *model)
+{
+    uint32_t cpu = sp_model_cpu_type(model, true);
+    char unattributed[SP_DURATION_LENGTH];
+    if (cpu == SP_MODEL_NONE || sp_measured_type(model) != &model->types[cpu])
+        return;
+    uint64_t ns = sp_model_unattributed_ns(model, cpu, NULL);
+    sp_format_duration(unattributed, ns);
+    if (ns)
+        sp_buffer_printf(out,
+                         "%s of CPU time is in no sample (unattributed), so spans may have used "
+                         "more: `spanprof stats` lists the threads\n",
+                         unattributed);
+}
+
 void sp_spans_unseen_key(sp_buffer *out, const sp_model *model)
 {
     const sp_model_type *alloc = sp_spans_alloc_column(model);
     add_unseen_key(out, sp_measured_type(model));
+    add_unattributed_key(out, model);
     if (alloc)
         add_unseen_key(out, alloc);
 }

@@ -7,6 +7,7 @@
 #include "core/compiler.h"
 #include "core/counted.h"
 #include "tool/model/queued.h"
+#include "tool/model/time_without_samples.h"
 #include "tool/text/output.h"
 
 /* A span that was on a core for this many periods is expected to have a sample: of 1,000 such spans
@@ -82,13 +83,34 @@ static void add_rate(char *out, size_t size, const sp_selection *selection)
         snprintf(out, size, "record longer");
 }
 
+/* If much CPU time of SPAN's process is in no sample, write why SPAN may have too few samples, and
+ * return true. SPAN may be NULL: then all processes count. */
+static bool say_unattributed(char *out, size_t size, const sp_selection *selection,
+                             const sp_model_span *span)
+{
+    uint64_t ns =
+        is_cpu(selection) ? sp_model_unattributed_ns(selection->model, selection->type, span) : 0;
+    char unattributed[SP_DURATION_LENGTH];
+    sp_format_duration(unattributed, ns);
+    snprintf(out, size,
+             "%s of the CPU time of its process is in no sample (unattributed), as when a thread "
+             "blocks SIGPROF: `spanprof stats` lists the threads, docs/numbers.md#unattributed has "
+             "the causes",
+             unattributed);
+    return ns > 0;
+}
+
 void sp_advice_more(char out[SP_ADVICE_LENGTH], const sp_selection *selection, bool has_button)
 {
     const sp_model *model = selection->model;
     uint32_t only = sp_selection_only_span(selection);
     const sp_model_span *span = only == SP_MODEL_NONE ? NULL : &model->spans[only];
     uint32_t same = span ? count_of_name(model, span->name) : 0;
-    if (span && is_cpu(selection) && selection->value + span->queued_ns < duration_of(span) / 2)
+    bool is_little =
+        span && is_cpu(selection) && selection->value + span->queued_ns < duration_of(span) / 2;
+    if (is_little && say_unattributed(out, SP_ADVICE_LENGTH, selection, span))
+        return;
+    if (is_little)
         snprintf(out, SP_ADVICE_LENGTH, "most of its time it waited: %s",
                  where_it_waited(model, has_button));
     else if (same > 1)
@@ -186,7 +208,7 @@ void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, u
     const sp_model_span *span = &model->spans[number];
     uint64_t duration = duration_of(span), period = period_ns(selection);
     bool is_long = period && duration >= PERIODS_FOR_A_SAMPLE * period;
-    char more[80], rate[80], queued[SP_QUEUED_LENGTH];
+    char more[80], rate[80], queued[SP_QUEUED_LENGTH], unattributed[SP_ADVICE_LENGTH - 16];
     add_same(more, sizeof more, model, span);
     add_rate(rate, sizeof rate, selection);
     if (selection->off_cpu && was_visited(selection))
@@ -194,6 +216,8 @@ void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, u
     else if (is_cpu(selection) && span->queued_ns > duration / 2)
         snprintf(out, SP_ADVICE_LENGTH, "of CPU time: %s (spanprof_span_attach)",
                  sp_queued_format(queued, span));
+    else if (say_unattributed(unattributed, sizeof unattributed, selection, span))
+        snprintf(out, SP_ADVICE_LENGTH, "of CPU time: %s", unattributed);
     else if (is_cpu(selection) && is_long)
         say_waited(out, SP_ADVICE_LENGTH, selection);
     else if (is_long && model->types[selection->type].is_wall)

@@ -12,6 +12,7 @@
 
 #include "core/compiler.h"
 #include "tool/model/hidden.h"
+#include "tool/model/process.h"
 #include "tool/model/sum.h"
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
@@ -22,14 +23,8 @@
  * belong to one span. */
 enum { SURE_ERRORS = 3, UNCERTAIN_OF = 10, LOST_OF = 10 };
 
-/* "" and 0 mean unknown. */
-typedef struct process {
-    const char *service, *instance;
-    int64_t pid;
-} process;
-
 typedef struct window {
-    process process;
+    sp_process process;
     uint64_t begin_ns, end_ns;
 } window;
 
@@ -44,33 +39,9 @@ typedef struct search {
     window *own; /* the windows of `process`, without overlaps */
     size_t own_count;
     const Sp__Resource__Resource *resource; /* of the last span that was examined */
-    process process;                        /* the process of `resource` */
+    sp_process process;                     /* the process of `resource` */
     bool has_process;
 } search;
-
-static process process_of(const Sp__Resource__Resource *resource,
-                          const Sp__Profiles__ProfilesDictionary *dictionary)
-{
-    const Sp__Common__AnyValue *pid = sp_resource_value(resource, dictionary, "process.pid");
-    bool has_pid = pid && pid->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE;
-    return (process){sp_resource_text(resource, dictionary, "service.name"),
-                     sp_resource_text(resource, dictionary, "service.instance.id"),
-                     has_pid ? pid->int_value : 0};
-}
-
-static bool is_same(const process *a, const process *b)
-{
-    return strcmp(a->service, b->service) == 0 && strcmp(a->instance, b->instance) == 0 &&
-           a->pid == b->pid;
-}
-
-/* Whether A and B may be the same process. Other tracers may not record the instance or the PID. */
-static bool may_be_same(const process *a, const process *b)
-{
-    return strcmp(a->service, b->service) == 0 &&
-           (!*a->instance || !*b->instance || strcmp(a->instance, b->instance) == 0) &&
-           (!a->pid || !b->pid || a->pid == b->pid);
-}
 
 static int compare_windows(const void *a, const void *b)
 {
@@ -89,7 +60,7 @@ static bool collect_windows(search *search, uint32_t type)
         const sp_model_profile *profile = &model->profiles[i];
         if (profile->type == type)
             search->windows[search->count++] =
-                (window){process_of(profile->resource, profile->dictionary),
+                (window){sp_process_of(profile->resource, profile->dictionary),
                          profile->message->time_unix_nano, sp_profile_end_ns(profile->message)};
     }
     if (search->count)
@@ -112,8 +83,8 @@ static void take_process(search *search, const sp_model_span *span)
 {
     if (search->has_process && search->resource == span->resource)
         return;
-    process process = process_of(span->resource, NULL);
-    bool is_known = search->has_process && is_same(&process, &search->process);
+    sp_process process = sp_process_of(span->resource, NULL);
+    bool is_known = search->has_process && sp_process_is_same(&process, &search->process);
     search->has_process = true;
     search->resource = span->resource;
     search->process = process;
@@ -121,7 +92,7 @@ static void take_process(search *search, const sp_model_span *span)
         return;
     search->own_count = 0;
     for (size_t i = 0; i < search->count; i++)
-        if (may_be_same(&search->windows[i].process, &process))
+        if (sp_process_may_be_same(&search->windows[i].process, &process))
             add_own(search, &search->windows[i]);
 }
 

@@ -635,6 +635,31 @@ class Refusals(ToolTest):
         self.write("few.jsonl", json_lines(profiles([SAMPLES[0]])))
         self.refuse(1, "flame", "shop.traces.jsonl", "few.jsonl", "--span", COMPRESS, says=("compress, 5.00 ms", "no samples"))
 
+    def test_unattributed_time_is_not_called_waiting(self):
+        """A thread that blocks the signal has CPU time, but no samples. The windows of other processes and times say nothing."""
+        blocked = "b1" * 8
+        self.write("t.jsonl", json_lines(traces(), traces([span(REPORT_TRACE, blocked, "blocked", 0, 870)])))
+        counts = {"spanprof.unattributed_ns": 522 * MS, "spanprof.samples.linked": 34}
+        ask = lambda **more: (self.write("p.jsonl", json_lines(profiles([SAMPLES[3]], attributes=counts, **more))),
+                              self.refuse(1, "flame", "t.jsonl", "p.jsonl", "--span", blocked))[1]
+        error = ask()
+        for part in ("(blocked, 870 ms)", "522 ms of the CPU time of its process is in no sample", "SIGPROF", "spanprof stats", "docs/numbers.md#unattributed"):
+            self.assertIn(part, error)
+        self.assertNotIn("waited", error)
+        self.assertIn("because it waited", ask(service="other"))
+        counts["spanprof.samples.linked"] = 3400
+        self.assertIn("because it waited", ask())
+        counts["spanprof.samples.linked"] = 34
+        self.write("t.jsonl", json_lines(traces(), traces([span(REPORT_TRACE, blocked, "blocked", 20_000, 870)])))
+        self.assertIn("because it waited", ask())
+
+    def test_few_samples_may_be_because_of_unattributed_time(self):
+        counts = {"spanprof.unattributed_ns": 522 * MS, "spanprof.samples.linked": 34}
+        self.write("p.jsonl", json_lines(profiles([(("main",), REPORT_TRACE, REPORT, 1)], attributes=counts)))
+        text = " ".join(self.answer("flame", "shop.traces.jsonl", "p.jsonl", "--span", REPORT).split())
+        self.assertIn("522 ms of the CPU time of its process is in no sample", text)
+        self.assertNotIn("it waited", text)
+
     def test_self_without_samples_points_to_the_descendants(self):
         self.refuse(1, "flame", "shop", "--span", REPORT, "--self", says=("of its own", "25", "--self"))
 

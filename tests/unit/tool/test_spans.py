@@ -676,6 +676,16 @@ class Allocations(ToolTest):
         self.refuse(1, "spans", "shop", "--sort", "alloc", says=("--sort alloc", "no samples of allocations", "SPANPROF_PROFILES=cpu,alloc", "LD_PRELOAD"))
 
 
+class Unattributed(ToolTest):
+    def test_below_the_table_much_time_without_samples_is_named(self):
+        self.write_shop()
+        for linked, said in ((34, True), (3400, False)):
+            counts = {"spanprof.unattributed_ns": 522_000_000, "spanprof.samples.linked": linked}
+            self.write("shop.profiles.jsonl", json_lines(profiles(SAMPLES[:2], attributes=counts)))
+            for more in ((), ("--trace", REPORT_TRACE), ("--by-name",)):
+                self.assertEqual("522 ms of CPU time is in no sample (unattributed), so spans may have used more" in self.answer("spans", "shop", *more), said, more)
+
+
 def to_roots(samples):
     """Linked as on the network: to local roots."""
     return [(names, trace, REPORT if trace == REPORT_TRACE else own, *rest) for names, trace, own, *rest in samples]
