@@ -133,9 +133,10 @@ static int select_type(sp_selection *selection, const sp_select_options *options
     bool inner = options->span.count || options->where || options->name.count;
     if (model->type_count == 0)
         return sp_tool_wrong(
-            "the files hold no profiles; give the .profiles file too, or, where that is "
-            "empty, wait until the program has ended or its first window (10 s) "
-            "is written");
+            "the files hold no profiles; give the .profiles file too; if it is empty, the program "
+            "used too little CPU time for a sample (record wall time to see where it waited, with "
+            "SPANPROF_PROFILES=cpu,wall), or it still runs and its first window (10 s) is not "
+            "written yet");
     if (word)
         selection->type = type_of_word(model, word, inner);
     else
