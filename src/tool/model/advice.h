@@ -19,9 +19,10 @@ void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word);
 
 /* Why files have no spans, and what to do, as the rest of a sentence. */
 #define SP_ADVICE_NO_SPANS                                                                         \
-    "the program was killed, or still runs, before its spans ended, or it does not call "          \
-    "spanprof_span_end; a span is written up to 5 s after its end: wait for that, and end the "    \
-    "program by exit or spanprof_stop, not by a signal that kills it"
+    "the program was killed, or still runs, before its spans ended, it does not call "             \
+    "spanprof_span_end, or the sampler dropped all its spans (OTEL_TRACES_SAMPLER); a span is "    \
+    "written up to 5 s after its end: wait for that, and end the program by exit or "              \
+    "spanprof_stop, not by a signal that kills it"
 
 /* How far the selected wall time may be wrong, because a waiting thread is visited only once per
  * period. 0: the selected type is not wall time, or its period is unknown. */
