@@ -183,6 +183,37 @@ static const char *why_none(const sp_selection *selection)
     return type->is_wall ? ": it was too short for the sampling rate" : "";
 }
 
+static bool has_samples(const sp_selection *selection, uint32_t type)
+{
+    sp_selection other = *selection;
+    other.type = type;
+    other.off_cpu = other.outlived = other.grown = false;
+    for (uint32_t i = 0; i < selection->model->sample_index.count; i++)
+        if (sp_selection_has(&other, &selection->model->samples[i]))
+            return true;
+    return false;
+}
+
+/* Append the words of --type for which the selected spans have samples. If CPU time or wall time
+ * was asked for, append nothing, because that advice names the other one. */
+static void add_other_types(char *out, size_t size, const sp_selection *selection)
+{
+    static const char *const words[] = {"lock",  "condition", "semaphore", "alloc",
+                                        "inuse", "wall",      "cpu"};
+    const sp_model_type *asked = &selection->model->types[selection->type];
+    size_t used = strlen(out);
+    const char *before = "; there are samples of other types: ";
+    if (is_cpu(selection) || asked->is_wall)
+        return;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(words) && used < size; i++) {
+        uint32_t type = sp_type_of_word(selection->model, words[i], true);
+        if (type == SP_MODEL_NONE || type == selection->type || !has_samples(selection, type))
+            continue;
+        used += (size_t)snprintf(out + used, size - used, "%s--type %s", before, words[i]);
+        before = ", ";
+    }
+}
+
 void sp_advice_none_of_several(char out[SP_ADVICE_LENGTH], const sp_selection *selection)
 {
     const sp_model *model = selection->model;
@@ -200,6 +231,7 @@ void sp_advice_none_of_several(char out[SP_ADVICE_LENGTH], const sp_selection *s
                  sp_model_wall_type(model, true) != SP_MODEL_NONE
                      ? "ask for --type wall"
                      : "record wall time with SPANPROF_PROFILES=cpu,wall");
+    add_other_types(out, SP_ADVICE_LENGTH, selection);
 }
 
 void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, uint32_t number)
@@ -232,6 +264,7 @@ void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, u
     else
         snprintf(out, SP_ADVICE_LENGTH, "of this type%s; %sask for its parent, or %s",
                  why_none(selection), more, rate);
+    add_other_types(out, SP_ADVICE_LENGTH, selection);
 }
 
 void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word)

@@ -56,9 +56,7 @@ static int unknown_type(const sp_model *model, const char *word)
         word, list);
 }
 
-/* The type that WORD means. INNERMOST: prefer a type that is linked to innermost spans, because it
- * shows best what a span took. */
-static uint32_t type_of_word(const sp_model *model, const char *word, bool innermost)
+uint32_t sp_type_of_word(const sp_model *model, const char *word, bool innermost)
 {
     if (strcmp(word, "cpu") == 0)
         return sp_model_cpu_type(model, innermost);
@@ -138,7 +136,7 @@ static int select_type(sp_selection *selection, const sp_select_options *options
             "SPANPROF_PROFILES=cpu,wall), or it still runs and its first window (10 s) is not "
             "written yet");
     if (word)
-        selection->type = type_of_word(model, word, inner);
+        selection->type = sp_type_of_word(model, word, inner);
     else
         selection->type = inner ? sp_model_time_type(model) : sp_model_main_type(model);
     if (selection->type == SP_MODEL_NONE)

@@ -87,6 +87,10 @@ int sp_select_spans(const sp_model *model, const char *option, const char *text,
 /* The name of the selected type in answers for programs: "offcpu", or the name of the type. */
 const char *sp_selection_name(const sp_selection *selection);
 
+/* The type that WORD of --type means, or SP_MODEL_NONE. INNERMOST: prefer a type that is linked to
+ * innermost spans, because it shows best what a span took. */
+uint32_t sp_type_of_word(const sp_model *model, const char *word, bool innermost);
+
 /* List the types of MODEL for a message: "cpu, alloc_space (bytes)". Returns OUT. */
 #define SP_TYPES_LENGTH 256
 const char *sp_types_list(char out[SP_TYPES_LENGTH], const sp_model *model);

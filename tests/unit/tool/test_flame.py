@@ -660,6 +660,16 @@ class Refusals(ToolTest):
         self.assertIn("522 ms of the CPU time of its process is in no sample", text)
         self.assertNotIn("it waited", text)
 
+    def test_types_of_which_the_spans_have_samples_are_named(self):
+        d, stack = Dictionary(), ("main", "serve")
+        made = lambda kind, own: profile(d, [(stack, CART_TRACE, own, 5 * MS)], 1, (kind, "nanoseconds", "waits", "count"), {})
+        delays = request(d, made("delay", QUERY), made("condition_delay", CART), profile(d, [(stack, CART_TRACE, CART, 20 * MS)], 20 * MS, WALL, {}))
+        self.write("locks.jsonl", json_lines(delays))
+        ask = lambda *question: self.refuse(1, "flame", "shop.traces.jsonl", "locks.jsonl", *question)
+        for question in (("--name", "GET /cart"), ("--span", CART)):
+            self.assertTrue(ask("--type", "lock", *question).endswith("there are samples of other types: --type condition, --type wall\n"))
+        self.assertNotIn("other types", ask("--type", "lock", "--name", "render"))
+
     def test_self_without_samples_points_to_the_descendants(self):
         self.refuse(1, "flame", "shop", "--span", REPORT, "--self", says=("of its own", "25", "--self"))
 
