@@ -83,7 +83,9 @@ typedef struct sp_flame_legend {
     char subject[512]; /* what was selected: "GET /report", "trace …", "all samples" */
     char details[512]; /* ids, service, duration, status; may be empty */
     char amount[512];  /* "cpu: 1.23 s in 124 samples …" */
-    char where[512];   /* of wall time, its classes; of waits, the lock; may be empty */
+    /* of wall time, its classes; of waits, the lock; of little CPU time, that the rest was waiting;
+     * may be empty */
+    char where[512];
     char queued[SP_QUEUED_LENGTH]; /* time in which no thread carried the span; may be empty */
     char confidence[640];          /* empty when there are enough samples */
 } sp_flame_legend;

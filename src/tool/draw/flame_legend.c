@@ -145,8 +145,11 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
              error_ns ? " ± " : "", error_ns ? error : "", SP_COUNTED(selection->count, "sample"));
     if (type->tells_where)
         sp_where_format(legend->where, selection->where_ns);
-    else
+    else if (type->may_tell_lock)
         sp_waited_format(legend->where, selection);
+    else if (selection->count < SP_SHARES_EVENTS_LEAST ||
+             !sp_advice_waited(legend->where, selection, options->has_button))
+        *legend->where = 0; /* of few samples the confidence says it */
     if (queued)
         sp_queued_format(legend->queued, queued);
     fill_confidence(legend, selection, options->has_button);

@@ -100,20 +100,31 @@ static bool say_unattributed(char *out, size_t size, const sp_selection *selecti
     return ns > 0;
 }
 
+bool sp_advice_waited(char out[SP_ADVICE_LENGTH], const sp_selection *selection, bool has_button)
+{
+    const sp_model *model = selection->model;
+    uint32_t only = sp_selection_only_span(selection);
+    bool is_one = selection->match_count == 1;
+    if (!is_cpu(selection) || selection->type != sp_model_time_type(model) ||
+        selection->accounted_ns >= selection->duration_ns / 2)
+        return false;
+    if (say_unattributed(out, SP_ADVICE_LENGTH, selection,
+                         only == SP_MODEL_NONE ? NULL : &model->spans[only]))
+        return true;
+    snprintf(out, SP_ADVICE_LENGTH, "most of %s time %s waited: %s", is_one ? "its" : "their",
+             is_one ? "it" : "they", where_it_waited(model, has_button));
+    return true;
+}
+
 void sp_advice_more(char out[SP_ADVICE_LENGTH], const sp_selection *selection, bool has_button)
 {
     const sp_model *model = selection->model;
     uint32_t only = sp_selection_only_span(selection);
     const sp_model_span *span = only == SP_MODEL_NONE ? NULL : &model->spans[only];
     uint32_t same = span ? count_of_name(model, span->name) : 0;
-    bool is_little =
-        span && is_cpu(selection) && selection->value + span->queued_ns < duration_of(span) / 2;
-    if (is_little && say_unattributed(out, SP_ADVICE_LENGTH, selection, span))
+    if (sp_advice_waited(out, selection, has_button))
         return;
-    if (is_little)
-        snprintf(out, SP_ADVICE_LENGTH, "most of its time it waited: %s",
-                 where_it_waited(model, has_button));
-    else if (same > 1)
+    if (same > 1)
         snprintf(out, SP_ADVICE_LENGTH, "--name \"%.300s\" takes all %u such spans", span->name,
                  same);
     else

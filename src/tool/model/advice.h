@@ -10,6 +10,9 @@
 /* How to get more samples than SELECTION has. HAS_BUTTON: the user reads the advice in a page that
  * has a button to show wall time. */
 void sp_advice_more(char out[SP_ADVICE_LENGTH], const sp_selection *selection, bool has_button);
+/* If the selected spans used little CPU time for their duration, write where the rest is, and
+ * return true: they waited, or much CPU time is in no sample. */
+bool sp_advice_waited(char out[SP_ADVICE_LENGTH], const sp_selection *selection, bool has_button);
 /* Why SPAN has no samples of the selected type, and what to do. */
 void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, uint32_t span);
 /* Why the spans that match have no samples of the selected type, and what to do. */

@@ -8,6 +8,7 @@
 #include "core/counted.h"
 #include "core/hex.h"
 #include "tool/model/advice.h"
+#include "tool/model/hidden.h"
 #include "tool/model/query.h"
 #include "tool/model/sum.h"
 #include "tool/text/messages.h"
@@ -204,6 +205,16 @@ static int match_spans(sp_selection *selection, const sp_select_options *options
     return status;
 }
 
+/* Add SPAN to the sums of durations, if samples can show its CPU time. */
+static void add_duration(sp_selection *selection, const sp_model_span *span)
+{
+    if (sp_hides_total(&selection->model->types[selection->type], span))
+        return;
+    sp_sum_add(&selection->duration_ns, span->end_ns - span->start_ns);
+    sp_sum_add(&selection->accounted_ns, span->total_value);
+    sp_sum_add(&selection->accounted_ns, span->queued_ns);
+}
+
 /* Mark also the spans that were asked for by id, remove spans of other traces, and (unless SELF)
  * mark the descendants of all marked spans. MARKED has one member for each span, and some may be
  * set before the call. */
@@ -212,9 +223,12 @@ static void mark_spans(sp_selection *selection, bool *marked, bool self)
     const sp_model *model = selection->model;
     sp_asked_mark(&selection->asked, marked);
     selection->span_count = 0;
+    selection->duration_ns = selection->accounted_ns = 0;
     for (uint32_t i = 0; i < model->span_index.count; i++) {
         marked[i] = marked[i] && sp_selection_takes_trace(selection, model->spans[i].id.trace_id);
         selection->span_count += marked[i];
+        if (marked[i])
+            add_duration(selection, &model->spans[i]);
     }
     selection->match_count = selection->span_count;
     if (!self)

@@ -38,9 +38,12 @@ typedef struct sp_selection {
     bool by_where; /* spans were selected by a query or by name */
     /* the name of all selected spans, if the user gave just one name; else NULL */
     const char *name;
-    sp_slow slow;          /* used when its percent is not 0 */
-    uint32_t match_count;  /* selected spans, without descendants */
-    uint32_t span_count;   /* selected spans, with descendants; 0: all samples are selected */
+    sp_slow slow;         /* used when its percent is not 0 */
+    uint32_t match_count; /* selected spans, without descendants */
+    uint32_t span_count;  /* selected spans, with descendants; 0: all samples are selected */
+    /* of the selected spans, without descendants: the sums of their durations, and of the CPU time
+     * that samples show with descendants and the time in which no thread carried them */
+    uint64_t duration_ns, accounted_ns;
     bool *links;           /* by number of link: its samples are selected; NULL: all samples are */
     uint64_t value, count; /* sums over the selected samples */
     uint64_t where_ns[SP_WHERE_COUNT]; /* the value by class, when the type is wall time */

@@ -563,6 +563,22 @@ class Advice(ToolTest):
                       "SPANPROF_PROFILES=cpu,wall\n", text)
         self.assertNotIn("HZ", text)
 
+    def test_several_spans_that_waited_lead_to_wall_time(self):
+        text = self.answer(*self.write_spans(5, 18)[:3], "--name", "GET /", columns=500)
+        self.assertIn("only 5 samples: too few samples to trust shares; most of their time they waited: record wall time to see where", text)
+        self.assertNotIn("HZ", text)
+        text = self.answer(*self.write_spans(15, 1)[:3], "--name", "GET /", columns=500)
+        self.assertIn("too few samples to trust shares; record longer or with a higher SPANPROF_CPU_HZ", text)
+
+    def test_enough_samples_of_a_span_that_waited_lead_to_wall_time_too(self):
+        self.write("t.jsonl", json_lines(traces([span(CART_TRACE, CART, "GET /scan", 0, 2840)])))
+        for count, said in ((35, True), (150, False)):
+            self.write("p.jsonl", json_lines(both_profiles([(("main",), CART_TRACE, CART, count)], [(("main", "[runnable]"), CART_TRACE, CART, 2400 * MS, "runnable")])))
+            for question in (("--span", CART), ("--name", "GET /scan")):
+                text = self.answer("flame", "t.jsonl", "p.jsonl", *question)
+                self.assertEqual(f"in {count} samples\nmost of its time it waited: ask for --type wall to see where\n" in text, said, text)
+        self.assertNotIn("waited", self.answer("flame", "t.jsonl", "p.jsonl"))
+
     def test_few_samples_of_one_of_several_spans_lead_to_all_of_its_name(self):
         self.assertIn('; --name "GET /" takes all 3 such spans\n', self.answer(*self.write_spans(15, count=3), columns=500))
         self.assertIn("; record longer or with a higher SPANPROF_CPU_HZ\n", self.answer(*self.write_spans(15), columns=500))
