@@ -228,6 +228,32 @@ def test_after_the_end():
         check("dropped" not in text and "not profiled" not in text, f"and says nothing: {text}")
 
 
+def test_in_the_background():
+    """A process that outlives the run is named, and later processes of the run do not take the files that the run has reported."""
+    with tempfile.TemporaryDirectory(prefix="spanprof-run-") as folder:
+        prefix, fifo = os.path.join(folder, "p"), os.path.join(folder, "fifo")
+        os.mkfifo(fifo)
+        script = (f'cat {fifo} >/dev/null 2>&1 & until [ -e "$SPANPROF_RUN/$!.traces.jsonl" ]; do sleep 0.02; done; echo $! "$SPANPROF_RUN"')
+        done = subprocess.run([SPANPROF, "run", "--quiet", "-o", prefix, "--", "/bin/sh", "-c", script], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True, env=plain_environment())
+        pid, left = done.stdout.split()
+        check(f"1 process of this run goes on in the background (cat, PID {pid})" in done.stderr and f"stay in {left};" in done.stderr, f"named: {done.stderr}")
+        reported = open(prefix + ".traces.jsonl", "rb").read()
+        environment = plain_environment(LD_PRELOAD=LIBRARY, SPANPROF_EXPORTER="file", SPANPROF_FILE=prefix, SPANPROF_RUN=left)
+        for program in ([WORK, "spin"], [OWN]):
+            subprocess.run(program, env=environment, check=True)
+        check(not os.path.exists(prefix + ".1.traces.jsonl") and open(prefix + ".traces.jsonl", "rb").read() == reported, f"untouched: {os.listdir(folder)}")
+        check(len(glob.glob(left + "/*.traces.jsonl")) == 3, f"later processes write in the folder: {os.listdir(left)}")
+        with open(fifo, "w", encoding="utf-8"):
+            pass
+        with open(f"{left}/{pid}.traces.jsonl", encoding="utf-8") as written:
+            fcntl.flock(written, fcntl.LOCK_EX)
+        check([span["name"] for span in spans_of(f"{left}/{pid}")] == ["cat"], "and its file has its span")
+        script = f'echo {os.getpid()} >"$SPANPROF_RUN/{os.getpid()}"'
+        subprocess.run([SPANPROF, "run", "--quiet", "-o", f"{prefix}2", "--", "/bin/sh", "-c", script], stderr=subprocess.DEVNULL, check=True, env=plain_environment())
+        check(len(glob.glob(f"{prefix}2.run-*/first")) == 1, f"a process that has claimed its files and not made them yet keeps the folder: {os.listdir(folder)}")
+
+
 def test_profiles():
     result = run("--wall", "--", WORK, "sleep")
     stacks = result.stacks("--type", "offcpu")
@@ -391,7 +417,7 @@ def test_refusals():
     result.end()
 
 
-for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_one_thread, test_signals, test_after_the_end, test_profiles, test_programs_without_symbols, test_programs_that_use_spanprof,
+for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_one_thread, test_signals, test_after_the_end, test_in_the_background, test_profiles, test_programs_without_symbols, test_programs_that_use_spanprof,
              test_signals_to_programs_that_use_spanprof, test_files_of_an_earlier_run,
              test_elsewhere, test_a_prefix_that_another_program_writes, test_pull, test_refusals):
     began = time.monotonic()

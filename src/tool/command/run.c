@@ -200,15 +200,13 @@ static void show_answer(const sp_run *run, size_t processes)
 static void end_files(const sp_run *run)
 {
     sp_run_files_left left = sp_run_gather(run);
-    if (left.running)
-        sp_tool_note("run: %s in %s still written by processes that run on",
-                     SP_COUNTED(left.running, "file"), run->folder);
     if (left.processes == 0)
         sp_tool_note("run: nothing was recorded: no program of this run loaded the library");
     else if (!run->options->quiet)
         show_answer(run, left.processes);
     if (!run->options->quiet)
         sp_run_earlier_say(&run->earlier, run->name);
+    sp_run_note_background(run, &left);
 }
 
 /* ---- the end ---- */

@@ -107,4 +107,8 @@ typedef struct sp_run_files_left {
  * a first process that uses spanprof itself. */
 sp_run_files_left sp_run_gather(const sp_run *run);
 
+/* In run_background.c: after sp_run_gather, a remark that names the processes of RUN that still
+ * run. */
+void sp_run_note_background(const sp_run *run, const sp_run_files_left *left);
+
 #endif

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,8 +127,8 @@ static int is_listed(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Take one file of the folder. A file without an ending is a mark: it says that a process of the
- * run was recorded. */
+/* Append a file to those of PREFIX. A file without an ending is a mark: it says that a process of
+ * the run was recorded. Marks stay in the folder. */
 static void take(sp_run_files_left *left, const char *folder, const char *name, const char *prefix)
 {
     char path[PATH_MAX], ending[32];
@@ -135,7 +136,6 @@ static void take(sp_run_files_left *left, const char *folder, const char *name, 
         return;
     if (!ending_of(name, ending)) {
         left->processes++;
-        unlink(path);
         return;
     }
     int error = move_behind(path, ending, prefix);
@@ -145,17 +145,52 @@ static void take(sp_run_files_left *left, const char *folder, const char *name, 
         sp_tool_note("run: %s: %s: it stays where it is", path, strerror(error));
 }
 
+/* The file `first` says that the prefix of the run has its process, so it goes last: a later
+ * process must not take this prefix. When another process has come in between, `first` is made
+ * again. */
+static void remove_folder(const sp_run *run, struct dirent *const *names, int count)
+{
+    char path[PATH_MAX + NAME_MAX + 2], ending[32];
+    for (int i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "%s/%s", run->folder, names[i]->d_name);
+        if (!ending_of(names[i]->d_name, ending) && strcmp(names[i]->d_name, "first") != 0)
+            unlink(path);
+    }
+    snprintf(path, sizeof path, "%s/first", run->folder);
+    if (unlink(path) == 0 && rmdir(run->folder) != 0 && errno == ENOTEMPTY)
+        close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    else
+        rmdir(run->folder);
+}
+
+/* Whether process MARK lives and has no file yet. A mark is PID, or PID.2 and so on. */
+static bool is_starting(const char *mark, struct dirent *const *names, int count)
+{
+    size_t length = strlen(mark);
+    char ending[32];
+    long pid = strtol(mark, NULL, 10);
+    for (int i = 0; i < count; i++)
+        if (strncmp(names[i]->d_name, mark, length) == 0 && ending_of(names[i]->d_name, ending))
+            return false;
+    return pid > 0 && kill((pid_t)pid, 0) == 0;
+}
+
+/* While a process writes a file in the folder, or is about to, all marks stay, so that later
+ * processes choose names that no other process has. */
 static void gather_folder(sp_run_files_left *left, const sp_run *run)
 {
     struct dirent **names;
     int count = scandir(run->folder, &names, is_listed, alphasort);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         take(left, run->folder, names[i]->d_name, run->prefix);
+    for (int i = 0; i < count; i++)
+        left->running += is_starting(names[i]->d_name, names, count);
+    if (!left->running)
+        remove_folder(run, names, count);
+    for (int i = 0; i < count; i++)
         free(names[i]);
-    }
     if (count >= 0)
         free(names);
-    rmdir(run->folder);
 }
 
 /* ---- forked children of the first process ---- */

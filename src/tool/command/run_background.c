@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes of a run that still run at its end: a server that became a daemon, or a job in the
+ * background of a shell. They have SPANPROF_RUN in the environment. Some servers overwrite their
+ * environment; these are found by their marks, which stay in the folder while a file there is
+ * written. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/counted.h"
+#include "tool/command/run.h"
+#include "tool/text/messages.h"
+
+enum { NAMED_MOST = 4, NAME_BYTES = 64 };
+
+typedef struct background {
+    const sp_run *run;
+    size_t count;
+    char names[NAMED_MOST * NAME_BYTES]; /* "nginx, PID 12; nginx, PID 13" */
+} background;
+
+static FILE *open_of_process(const char *pid, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%.20s/%s", pid, name);
+    return fopen(path, "re");
+}
+
+static bool has_environment_of(const sp_run *run, const char *pid)
+{
+    static const char variable[] = "SPANPROF_RUN=";
+    FILE *file = open_of_process(pid, "environ");
+    char *word = NULL;
+    size_t size = 0, length = sizeof variable - 1;
+    bool found = false;
+    while (file && !found && getdelim(&word, &size, '\0', file) > 0)
+        found = strncmp(word, variable, length) == 0 && strcmp(word + length, run->folder) == 0;
+    free(word);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static bool has_mark(const sp_run *run, const char *pid)
+{
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/%.20s", run->folder, pid);
+    return access(path, F_OK) == 0;
+}
+
+static void add(background *all, const char *pid)
+{
+    char name[32] = "?";
+    size_t length = strlen(all->names);
+    FILE *file = open_of_process(pid, "comm");
+    if (file && fgets(name, sizeof name, file))
+        name[strcspn(name, "\n")] = '\0';
+    if (file)
+        fclose(file);
+    if (all->count < NAMED_MOST)
+        snprintf(all->names + length, sizeof all->names - length, "%s%s, PID %.20s",
+                 all->count ? "; " : "", name, pid);
+    all->count++;
+}
+
+static void find(background *all)
+{
+    DIR *folder = opendir("/proc");
+    for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+        const char *pid = entry->d_name;
+        if (strspn(pid, "0123456789") == strlen(pid) &&
+            (has_environment_of(all->run, pid) || has_mark(all->run, pid)))
+            add(all, pid);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+/* Where the files are that running processes still write. Forked children of a program that uses
+ * spanprof itself do not write in the folder. */
+static const char *place_of_files(const sp_run *run)
+{
+    return access(run->folder, F_OK) == 0 ? run->folder : run->name;
+}
+
+void sp_run_note_background(const sp_run *run, const sp_run_files_left *left)
+{
+    background all = {.run = run};
+    find(&all);
+    if (all.count)
+        sp_tool_note("run: %s of this run %s on in the background (%s%s): %s%s; run a server in "
+                     "the foreground (nginx: daemon off)",
+                     SP_COUNTED(all.count, "process"), all.count == 1 ? "goes" : "go", all.names,
+                     all.count > NAMED_MOST ? "; …" : "",
+                     left->running ? "the files of such a process stay in "
+                                   : "what such a process does now is not in the answer",
+                     left->running ? place_of_files(run) : "");
+    else if (left->running)
+        sp_tool_note("run: %s in %s still written by processes that run on",
+                     SP_COUNTED(left->running, "file"), place_of_files(run));
+}
