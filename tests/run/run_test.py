@@ -249,6 +249,10 @@ def test_in_the_background():
         with open(f"{left}/{pid}.traces.jsonl", encoding="utf-8") as written:
             fcntl.flock(written, fcntl.LOCK_EX)
         check([span["name"] for span in spans_of(f"{left}/{pid}")] == ["cat"], "and its file has its span")
+        done = subprocess.run([SPANPROF, "run", "--quiet", "-o", f"{prefix}1", "--", WORK, "daemon", fifo], stderr=subprocess.PIPE, text=True, check=True,
+                              env=plain_environment())
+        with open(fifo, "w", encoding="utf-8"):
+            check("1 process of this run goes on in the background (run_work, PID " in done.stderr, f"a daemon without environment is named: {done.stderr}")
         script = f'echo {os.getpid()} >"$SPANPROF_RUN/{os.getpid()}"'
         subprocess.run([SPANPROF, "run", "--quiet", "-o", f"{prefix}2", "--", "/bin/sh", "-c", script], stderr=subprocess.DEVNULL, check=True, env=plain_environment())
         check(len(glob.glob(f"{prefix}2.run-*/first")) == 1, f"a process that has claimed its files and not made them yet keeps the folder: {os.listdir(folder)}")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that knows nothing of spanprof, for run_test.py: run_work WHAT [ARGUMENT]. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -292,6 +293,30 @@ static int exit_without_storage(void)
     return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+/* As nginx does: a daemon that writes over its environment. It ends when WORDS[2], a FIFO, has been
+ * opened and closed by a writer. */
+static int become_daemon(char **words)
+{
+    int ready[2];
+    char byte = 0;
+    if (pipe(ready) != 0)
+        return 1;
+    if (fork() != 0) {
+        close(ready[1]);
+        return read(ready[0], &byte, 1) == 1 ? 0 : 1;
+    }
+    setsid();
+    char *fifo = strdup(words[2]);
+    for (char **word = environ; *word; word++)
+        memset(*word, 0, strlen(*word));
+    dup2(open("/dev/null", O_RDWR), STDERR_FILENO);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    if (write(ready[1], &byte, 1) != 1)
+        return 1;
+    close(open(fifo, O_RDONLY));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -307,6 +332,8 @@ int main(int argc, char **argv)
         return fork_and_work_without_environment();
     if (strcmp(what, "fork_as_another_user") == 0)
         return fork_and_work_as_another_user();
+    if (strcmp(what, "daemon") == 0)
+        return become_daemon(argv);
     if (strcmp(what, "short_fork") == 0)
         return fork_for_a_moment();
     if (strcmp(what, "vfork") == 0)

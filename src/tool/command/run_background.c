@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes of a run that still run at its end: a server that became a daemon, or a job in the
- * background of a shell. They have SPANPROF_RUN in the environment. Some servers overwrite their
- * environment; these are found by their marks, which stay in the folder while a file there is
- * written. */
+ * background of a shell. They have SPANPROF_RUN in the environment. Some servers, such as nginx,
+ * overwrite their environment with a title for ps. These have a mark in the folder, or have the
+ * library of the run and are younger than the run. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,19 +28,56 @@ static FILE *open_of_process(const char *pid, const char *name)
     return fopen(path, "re");
 }
 
-static bool has_environment_of(const sp_run *run, const char *pid)
+typedef enum environment { OF_THE_RUN, OF_ANOTHER_RUN, WITHOUT_RUN } environment;
+
+static environment environment_of(const sp_run *run, const char *pid)
 {
     static const char variable[] = "SPANPROF_RUN=";
     FILE *file = open_of_process(pid, "environ");
     char *word = NULL;
     size_t size = 0, length = sizeof variable - 1;
-    bool found = false;
-    while (file && !found && getdelim(&word, &size, '\0', file) > 0)
-        found = strncmp(word, variable, length) == 0 && strcmp(word + length, run->folder) == 0;
+    environment found = WITHOUT_RUN;
+    while (file && found == WITHOUT_RUN && getdelim(&word, &size, '\0', file) > 0)
+        if (strncmp(word, variable, length) == 0)
+            found = strcmp(word + length, run->folder) == 0 ? OF_THE_RUN : OF_ANOTHER_RUN;
     free(word);
     if (file)
         fclose(file);
     return found;
+}
+
+/* Whether process PID has mapped the library of the run. Processes whose environment names no run
+ * have it only when they overwrote the environment, or when a user loads it by hand. */
+static bool has_library(const sp_run *run, const char *pid)
+{
+    FILE *file = open_of_process(pid, "maps");
+    char *line = NULL, *path;
+    size_t size = 0, length = strcspn(run->preload, ":");
+    bool found = false;
+    while (file && !found && getline(&line, &size, file) > 0)
+        found = (path = strchr(line, '/')) && strncmp(path, run->preload, length) == 0 &&
+                path[length] == '\n';
+    free(line);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* In clock ticks since the boot; 0: not known. */
+static unsigned long long start_of(const char *pid)
+{
+    enum { FIELDS_BETWEEN = 19 }; /* from the state, field 3, to the start, field 22 */
+    char text[1024];
+    FILE *file = open_of_process(pid, "stat");
+    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    text[length] = '\0';
+    char *at = strrchr(text, ')'); /* the end of the name, which may have blanks */
+    at = at ? at + 2 : NULL;
+    for (int i = 0; i < FIELDS_BETWEEN && at; i++)
+        at = (at = strchr(at, ' ')) ? at + 1 : NULL;
+    if (file)
+        fclose(file);
+    return at ? strtoull(at, NULL, 10) : 0;
 }
 
 static bool has_mark(const sp_run *run, const char *pid)
@@ -48,6 +85,13 @@ static bool has_mark(const sp_run *run, const char *pid)
     char path[PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/%.20s", run->folder, pid);
     return access(path, F_OK) == 0;
+}
+
+static bool is_of_run(const sp_run *run, const char *pid)
+{
+    environment found = environment_of(run, pid);
+    return found == OF_THE_RUN || has_mark(run, pid) ||
+           (found == WITHOUT_RUN && start_of(pid) >= start_of("self") && has_library(run, pid));
 }
 
 static void add(background *all, const char *pid)
@@ -70,8 +114,7 @@ static void find(background *all)
     DIR *folder = opendir("/proc");
     for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
         const char *pid = entry->d_name;
-        if (strspn(pid, "0123456789") == strlen(pid) &&
-            (has_environment_of(all->run, pid) || has_mark(all->run, pid)))
+        if (strspn(pid, "0123456789") == strlen(pid) && is_of_run(all->run, pid))
             add(all, pid);
     }
     if (folder)
