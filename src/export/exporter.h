@@ -106,8 +106,9 @@ typedef struct sp_export_counters {
 
 /* Write to OUT (cut to SIZE) the prefix of the files of one process among several: PREFIX.PID, or
  * PREFIX.pidPID where PREFIX.PID is the name of an earlier run (SP_RUNS_KEPT): in a container a PID
- * may be as small as that. */
-void sp_file_own_prefix(char *out, size_t size, const char *prefix, long pid);
+ * may be as small as that. Exported for libspanprof-run.so. */
+__attribute__((visibility("default"))) void sp_file_own_prefix(char *out, size_t size,
+                                                               const char *prefix, long pid);
 
 typedef struct sp_exporter sp_exporter;
 

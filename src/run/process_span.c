@@ -11,6 +11,7 @@
 
 #include <spanprof/spanprof.h>
 #include "core/env.h"
+#include "export/exporter.h"
 
 enum { STARTS_MAX = 1000 };
 
@@ -125,9 +126,13 @@ bool sp_process_span_begin(void)
 void sp_process_take_files(void)
 {
     char own[PATH_MAX];
-    const char *files;
+    const char *files, *prefix = sp_env("SPANPROF_FILE");
     keep_name();
-    if (choose_files(&files, own) && files)
+    if (!choose_files(&files, own) && prefix) {
+        sp_file_own_prefix(own, sizeof own, prefix, getpid());
+        files = own;
+    }
+    if (files)
         setenv("SPANPROF_FILE", files, 1);
 }
 

@@ -22,8 +22,9 @@ void sp_process_span_end(int code);
 void sp_process_stop(void);
 
 /* For a program that uses spanprof itself: in a run of `spanprof run`, set SPANPROF_FILE to the
- * prefix of this process's files. Call it before main, when no other thread reads the
- * environment. */
+ * prefix of this process's files. When the run is over, this is a prefix with the PID, because the
+ * process must not move the files that the run has reported. Call it before main, when no other
+ * thread reads the environment. */
 void sp_process_take_files(void);
 
 #endif

@@ -253,6 +253,9 @@ def test_in_the_background():
                               env=plain_environment())
         with open(fifo, "w", encoding="utf-8"):
             check("1 process of this run goes on in the background (run_work, PID " in done.stderr, f"a daemon without environment is named: {done.stderr}")
+        late = subprocess.Popen([OWN], env=environment | {"SPANPROF_RUN": os.path.join(folder, "removed")})
+        check(late.wait() == 0 and [span["name"] for span in spans_of(f"{prefix}.{late.pid}")] == ["own work"], f"after the run: {os.listdir(folder)}")
+        check(open(prefix + ".traces.jsonl", "rb").read() == reported, "and what the run has reported is untouched")
         script = f'echo {os.getpid()} >"$SPANPROF_RUN/{os.getpid()}"'
         subprocess.run([SPANPROF, "run", "--quiet", "-o", f"{prefix}2", "--", "/bin/sh", "-c", script], stderr=subprocess.DEVNULL, check=True, env=plain_environment())
         check(len(glob.glob(f"{prefix}2.run-*/first")) == 1, f"a process that has claimed its files and not made them yet keeps the folder: {os.listdir(folder)}")

@@ -13,7 +13,7 @@ declared() {
         "$compiler" -E -P -I"$include" "$header"
     done | tr '\n' ' ' | tr ';{}' '\n\n\n' |
         sed -nE 's/.*__attribute__ ?\(\(visibility\("default"\)\)\)[^(]*[ *]([A-Za-z_][A-Za-z0-9_]*) ?\(.*/\1/p'
-    printf '%s\n' otel_thread_ctx_v1 sp_host_sigaction sp_host_sigaction_begin sp_host_tick_signal sp_env sp_env_keep
+    printf '%s\n' otel_thread_ctx_v1 sp_host_sigaction sp_host_sigaction_begin sp_host_tick_signal sp_env sp_env_keep sp_file_own_prefix
 }
 
 visible() {
