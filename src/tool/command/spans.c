@@ -11,6 +11,7 @@
 #include "tool/model/queued.h"
 #include "tool/model/select.h"
 #include "tool/read/repeats.h"
+#include "tool/read/run_folders.h"
 #include "tool/text/messages.h"
 
 typedef int (*comparison)(const void *, const void *);
@@ -417,6 +418,7 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
         sp_model_note_unended(&model);
         if (!sp_model_note_unknown(&model))
             sp_model_note_unlinked(&model);
+        sp_run_folders_note(files, sp_input_begin_ns(&input, 0));
     }
     status = sp_input_status(&input, status);
     sp_model_deinit(&model);

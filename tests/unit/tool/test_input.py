@@ -118,6 +118,22 @@ class Containers(ToolTest):
         self.refuse(2, "spans", self.folder / "shop",
                     says=("2 other processes", "is empty", "within its first window it was killed, or ended by _exit without spanprof_stop"))
 
+    def test_files_in_the_folder_of_a_run_are_told(self):
+        """Not those of the folders of another prefix or of an earlier run, nor a folder without files."""
+        self.write_shop()
+        for folder in ("shop.run-abcdef", "shop.run-empty", "shop.run-earlier", "other.run-abcdef"):
+            (self.folder / folder).mkdir()
+            self.write(f"{folder}/first", b"4711\n")
+            if not folder.endswith("empty"):
+                self.write(f"{folder}/4711.traces.jsonl", json_lines(traces()))
+        os.utime(self.folder / "shop.run-earlier/4711.traces.jsonl", (1, 1))
+        for prefix in ("shop", str(self.folder / "shop")):
+            told = self.run_tool("spans", prefix).stderr.decode()
+            self.assertEqual(told, f"spanprof: {prefix}: processes that went on after the end of the run have files in {prefix}.run-abcdef: "
+                                   f"add {prefix}.run-abcdef/*.jsonl to read them\n")
+        told = self.run_tool("spans", "shop", "shop.run-abcdef/4711.traces.jsonl").stderr.decode()
+        self.assertNotIn("went on", told)
+
     def test_a_pattern_names_many_children_and_no_earlier_run(self):
         self.write_shop()
         for pid in ("1", "2", "3", *map(str, range(4710, 4718))):
