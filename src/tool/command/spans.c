@@ -58,6 +58,11 @@ static int by_wall(const void *a, const void *b)
     return by_number(sp_where_sum(span_at(a)->wall_ns), sp_where_sum(span_at(b)->wall_ns), a, b);
 }
 
+static int by_queue(const void *a, const void *b)
+{
+    return by_number(span_at(a)->queued_ns, span_at(b)->queued_ns, a, b);
+}
+
 static int by_alloc(const void *a, const void *b)
 {
     return by_number(span_at(a)->alloc_value, span_at(b)->alloc_value, a, b);
@@ -94,9 +99,10 @@ static int check_sort(const sp_model *model, const char *key, bool groups)
 {
     uint32_t wall = sp_model_wall_type(model, true);
     bool tells_cpu = !groups && wall != SP_MODEL_NONE && model->types[wall].tells_where;
-    if (strcmp(key, "wall") == 0 && wall == SP_MODEL_NONE)
-        return sp_tool_no("spans: --sort wall: the files have no wall profile; record one with "
-                          "SPANPROF_WALL_HZ");
+    if ((strcmp(key, "wall") == 0 || strcmp(key, "queue") == 0) && wall == SP_MODEL_NONE)
+        return sp_tool_no("spans: --sort %s: the files have no wall profile; record one with "
+                          "SPANPROF_WALL_HZ",
+                          key);
     if (strcmp(key, "alloc") == 0 && !sp_spans_alloc_type(model))
         return no_allocations();
     if (strcmp(key, "cpu") == 0 && !has_cpu_samples(model) && !tells_cpu)
@@ -110,13 +116,14 @@ static int find_comparison(const sp_model *model, const char *name, comparison *
         const char *name;
         comparison comparison;
     } all[] = {{"duration", by_duration}, {"start", by_start}, {"cpu", by_cpu},
-               {"wall", by_wall},         {"alloc", by_alloc}, {"samples", by_samples}};
+               {"wall", by_wall},         {"queue", by_queue}, {"alloc", by_alloc},
+               {"samples", by_samples}};
     size_t i = 0;
     while (i < SP_ARRAY_LENGTH(all) && strcmp(all[i].name, name) != 0)
         i++;
     if (i == SP_ARRAY_LENGTH(all))
         return sp_tool_wrong("spans: --sort %s is unknown; there are duration, start, cpu, wall, "
-                             "alloc, samples",
+                             "queue, alloc, samples",
                              name);
     *out = all[i].comparison;
     if (*out == by_cpu && !has_cpu_samples(model))
@@ -128,17 +135,19 @@ static int find_comparison(const sp_model *model, const char *name, comparison *
 static int find_order(const sp_model *model, const char *name, sp_groups_order *out)
 {
     static const char *const names[] = {
-        [SP_GROUPS_BY_DURATION] = "duration",
-        [SP_GROUPS_BY_VALUE] = "cpu",
-        [SP_GROUPS_BY_ALLOC] = "alloc",
+        [SP_GROUPS_BY_DURATION] = "duration", [SP_GROUPS_BY_VALUE] = "cpu",
+        [SP_GROUPS_BY_ALLOC] = "alloc",       [SP_GROUPS_BY_WALL] = "wall",
+        [SP_GROUPS_BY_QUEUE] = "queue",
     };
     size_t i = 0;
     while (i < SP_ARRAY_LENGTH(names) && strcmp(names[i], name) != 0)
         i++;
     if (i == SP_ARRAY_LENGTH(names))
-        return sp_tool_wrong("spans: --sort %s orders no names; with --group-by and --by-name "
-                             "there are duration, cpu, alloc, each a sum over the spans of a name",
-                             name);
+        return sp_tool_wrong(
+            "spans: --sort %s orders no names; with --group-by and --by-name "
+            "there are duration, cpu, alloc, wall, queue, each a sum over the spans "
+            "of a name",
+            name);
     *out = (sp_groups_order)i;
     return check_sort(model, name, true);
 }
@@ -442,7 +451,8 @@ static int run(int argc, char **argv)
 #define AT(member) offsetof(sp_spans_options, member)
 static const sp_option options[] = {
     {"--sort", "KEY", SP_OPTION_TEXT, AT(sort),
-     "duration, start, cpu, wall, alloc or samples; of names duration, cpu or alloc (duration)"},
+     "duration, start, cpu, wall, queue, alloc or samples; of names duration, cpu, wall, queue or "
+     "alloc (duration)"},
     {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N lines (20; --json all); 0: all"},
     {"--span", "ID", SP_OPTION_LIST, AT(span),
      "this span and its descendants, as a tree; or those of several; the first 4 digits of an id "
@@ -453,7 +463,7 @@ static const sp_option options[] = {
      "spans of exactly this name; may be given several times"},
     {"--group-by", "name", SP_OPTION_TEXT, AT(group_by),
      "a line for each name: spans, errors, p50, p95, p99, max of duration and CPU time, and the "
-     "sum of CPU time (total)"},
+     "sums of CPU time (total), of wall time and of time in a queue"},
     {"--by-name", NULL, SP_OPTION_FLAG, AT(by_name), "short for --group-by name"},
     {"--roots", NULL, SP_OPTION_FLAG, AT(roots), "local roots only: one for each request"},
     {"--holders", NULL, SP_OPTION_FLAG, AT(holders),
@@ -480,7 +490,8 @@ const sp_command sp_command_spans = {
         "time is that of threads: where\nseveral work for a span at once, it may sum to more than "
         "the "
         "span's duration. q in \"went to\" is time in which no thread carried\nthe span: it was in "
-        "a queue, or its work ran without the context.\n"
+        "a queue, or its work ran without the context. --by-name has this time for all "
+        "spans of a name together, in\nthe column queue. It is - where it may be chance.\n"
         "--holders: a line says that the first span waited so long, so often, in that function, "
         "for that lock, which the\nlast span held, and gave back in the last function; - where "
         "the holder is not certain, or was\nleft out on the way, as `send` does. A wait "

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `spanprof spans --group-by name`: a line for each name. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tool/command/spans.h"
 
 enum { FRONT = 17, DURATIONS = 39, NARROW = 20, SUM = 10, NAME_ROOM = 13 };
 
+/* The sums over all spans of a name, in the order of their columns. */
+enum { TOTAL = 0, ALLOC, WALL, QUEUE, SUMS };
+
+static const char *const sum_names[SUMS] = {"total", "alloc", "wall", "queue"};
+
 /* The columns that have room before the names. */
 typedef struct groups_layout {
-    const sp_model_type *alloc; /* NULL: do not show the sum of allocated bytes */
-    bool narrow;                /* show only the quantiles p50 and p99 */
-    bool total;
+    const sp_model_type *alloc, *wall; /* of the columns; NULL: the files have no such type */
+    bool narrow;                       /* show only the quantiles p50 and p99 */
+    bool useful[SUMS], shown[SUMS];
     unsigned name;
 } groups_layout;
 
@@ -19,25 +25,60 @@ static bool leaves_name(unsigned used, const sp_terminal *terminal)
     return used + NAME_ROOM <= terminal->columns;
 }
 
+static bool has_queue(const sp_groups *groups)
+{
+    for (size_t i = 0; i < groups->count; i++)
+        if (groups->items[i].queued_ns)
+            return true;
+    return false;
+}
+
+static groups_layout useful_columns(const sp_model *model, const sp_groups *groups)
+{
+    sp_wall_columns wall = sp_wall_columns_find(model);
+    groups_layout layout = {.alloc = sp_spans_alloc_column(model),
+                            .wall = wall.type,
+                            .name = SP_SPANS_WHOLE_NAME,
+                            .useful = {[TOTAL] = true}};
+    layout.useful[ALLOC] = layout.alloc != NULL;
+    layout.useful[WALL] = wall.total;
+    layout.useful[QUEUE] = has_queue(groups) || groups->order == SP_GROUPS_BY_QUEUE;
+    memcpy(layout.shown, layout.useful, sizeof layout.shown);
+    return layout;
+}
+
+/* The column that the groups are sorted by. */
+static int sorted_column(const groups_layout *layout, sp_groups_order order)
+{
+    static const int columns[] = {[SP_GROUPS_BY_DURATION] = TOTAL,
+                                  [SP_GROUPS_BY_VALUE] = TOTAL,
+                                  [SP_GROUPS_BY_ALLOC] = ALLOC,
+                                  [SP_GROUPS_BY_WALL] = WALL,
+                                  [SP_GROUPS_BY_QUEUE] = QUEUE};
+    return layout->useful[columns[order]] ? columns[order] : TOTAL;
+}
+
 /* Choose the columns. On a narrow terminal, only one sum has room: the one that the groups are
  * sorted by. */
 static groups_layout fit(const sp_model *model, const sp_groups *groups,
                          const sp_terminal *terminal)
 {
-    groups_layout layout = {
-        .alloc = sp_spans_alloc_column(model), .total = true, .name = SP_SPANS_WHOLE_NAME};
+    static const int least_useful_first[] = {WALL, ALLOC, QUEUE, TOTAL};
+    groups_layout layout = useful_columns(model, groups);
     if (!terminal->has_width)
         return layout;
-    unsigned sums = layout.alloc ? 2 * SUM : SUM, used = FRONT + 2 * DURATIONS + sums;
+    unsigned used = FRONT + 2 * DURATIONS;
+    for (int i = 0; i < SUMS; i++)
+        used += layout.shown[i] ? SUM : 0;
     layout.narrow = !leaves_name(used, terminal);
     if (layout.narrow)
-        used = FRONT + 2 * NARROW + sums;
-    if (layout.alloc && !leaves_name(used, terminal)) {
+        used -= 2 * (DURATIONS - NARROW);
+    for (int i = 0; i < SUMS && !leaves_name(used, terminal); i++) {
+        int column = least_useful_first[i];
+        if (!layout.shown[column] || column == sorted_column(&layout, groups->order))
+            continue;
+        layout.shown[column] = false;
         used -= SUM;
-        if (groups->order == SP_GROUPS_BY_ALLOC)
-            layout.total = false;
-        else
-            layout.alloc = NULL;
     }
     layout.name = sp_spans_rest_of_line(terminal, used);
     return layout;
@@ -52,25 +93,20 @@ static void add_columns(sp_buffer *out, bool narrow, const char *p50, const char
         sp_buffer_printf(out, "%8s %9s %9s %8s  ", p50, p95, p99, max);
 }
 
-static void add_sum(sp_buffer *out, bool is_there, const char *text)
-{
-    if (is_there)
-        sp_buffer_printf(out, "%*s  ", SUM - 2, text);
-}
-
 static void add_head(sp_buffer *out, const char *type, const groups_layout *layout,
                      const sp_terminal *terminal)
 {
     int duration = layout->narrow ? NARROW : DURATIONS;
-    int room = duration + (layout->total ? SUM : 0) - 2, length = sp_spans_type_length(type);
+    int room = duration + (layout->shown[TOTAL] ? SUM : 0) - 2, length = sp_spans_type_length(type);
     length = layout->narrow && length > room ? room : length;
     sp_buffer_printf(out, "%s%7s  %6s  %-*s  %.*s\n", terminal->color ? "\033[2m" : "", "", "",
                      duration - 2, "duration", length, type);
     sp_buffer_printf(out, "%7s  %6s  ", "spans", "errors");
     for (int i = 0; i < 2; i++)
         add_columns(out, layout->narrow, "p50", "p95", "p99", "max");
-    add_sum(out, layout->total, "total");
-    add_sum(out, layout->alloc, "alloc");
+    for (int i = 0; i < SUMS; i++)
+        if (layout->shown[i])
+            sp_buffer_printf(out, "%*s  ", SUM - 2, sum_names[i]);
     sp_buffer_printf(out, "name%s\n", terminal->color ? "\033[0m" : "");
 }
 
@@ -107,33 +143,49 @@ static void add_values(sp_buffer *out, bool narrow, const sp_group *group,
 static void add_sums(sp_buffer *out, const groups_layout *layout, const sp_group *group,
                      const sp_model_type *type)
 {
-    char total[SP_VALUE_LENGTH] = "-", alloc[SP_VALUE_LENGTH] = "-";
+    char texts[SUMS][SP_VALUE_LENGTH] = {"-", "-", "-", "-"};
     if (group->known)
-        sp_spans_format_value(total, type, group->total_value, group->total_value);
+        sp_spans_format_value(texts[TOTAL], type, group->total_value, group->total_value);
     if (layout->alloc && group->known_alloc)
-        sp_spans_format_value(alloc, layout->alloc, group->total_alloc, group->total_alloc);
-    add_sum(out, layout->total, total);
-    add_sum(out, layout->alloc, alloc);
+        sp_spans_format_value(texts[ALLOC], layout->alloc, group->total_alloc, group->total_alloc);
+    if (layout->wall && group->known_wall)
+        sp_spans_format_value(texts[WALL], layout->wall, group->total_wall, group->total_wall);
+    if (group->queued_ns)
+        sp_format_duration(texts[QUEUE], group->queued_ns);
+    for (int i = 0; i < SUMS; i++)
+        if (layout->shown[i])
+            sp_buffer_printf(out, "%*s  ", SUM - 2, texts[i]);
 }
 
-static bool hides_values(const sp_groups *groups, size_t shown, const sp_model_type *alloc)
+static bool hides_values(const sp_groups *groups, size_t shown, const groups_layout *layout)
 {
     for (size_t i = 0; i < shown; i++) {
         const sp_group *group = &groups->items[i];
-        if (group->known < group->count || (alloc && group->known_alloc < group->count))
+        if (group->known < group->count ||
+            (layout->shown[ALLOC] && group->known_alloc < group->count) ||
+            (layout->shown[WALL] && group->known_wall < group->count))
             return true;
     }
     return false;
 }
 
 /* Add the line below the table that says which columns had no room. */
-static void add_left_out(sp_buffer *out, const sp_model *model, const groups_layout *layout)
+static void add_left_out(sp_buffer *out, const groups_layout *layout)
 {
-    const char *sum = !layout->total                                   ? ", the total"
-                      : !layout->alloc && sp_spans_alloc_column(model) ? ", alloc"
-                                                                       : "";
-    if (layout->narrow)
-        sp_buffer_printf(out, "p95%s and max are shown in a pipe, or on a wider terminal\n", sum);
+    if (!layout->narrow)
+        return;
+    sp_buffer_add_string(out, "p95");
+    for (int i = 0; i < SUMS; i++)
+        if (layout->useful[i] && !layout->shown[i])
+            sp_buffer_printf(out, ", %s%s", i == TOTAL ? "the " : "", sum_names[i]);
+    sp_buffer_add_string(out, " and max are shown in a pipe, or on a wider terminal\n");
+}
+
+static void add_queue_key(sp_buffer *out, const groups_layout *layout)
+{
+    if (layout->shown[QUEUE])
+        sp_buffer_add_string(out, "queue: no thread carried the spans, or their work ran without "
+                                  "the context; - none, or it may be chance\n");
 }
 
 void sp_spans_groups(sp_buffer *out, const sp_model *model, const sp_groups *groups, size_t shown,
@@ -152,10 +204,11 @@ void sp_spans_groups(sp_buffer *out, const sp_model *model, const sp_groups *gro
         sp_spans_add_cell(out, group->name, layout.name, false, terminal);
         sp_buffer_add_char(out, '\n');
     }
-    if (hides_values(groups, shown, layout.alloc))
+    if (hides_values(groups, shown, &layout))
         sp_spans_add_hidden_key(out);
     sp_spans_unseen_key(out, model);
-    add_left_out(out, model, &layout);
+    add_queue_key(out, &layout);
+    add_left_out(out, &layout);
 }
 
 static json_t *quantiles_json(const sp_quantiles *of)
@@ -182,6 +235,10 @@ static json_t *group_json(const sp_model *model, const sp_group *group)
     if (sp_spans_alloc_type(model))
         json_object_set_new(json, "alloc_bytes",
                             sum_json(group->total_alloc, group->known_alloc > 0));
+    if (sp_wall_columns_find(model).type) {
+        json_object_set_new(json, "total_wall", sum_json(group->total_wall, group->known_wall > 0));
+        json_object_set_new(json, "queued_ns", sum_json(group->queued_ns, group->known_wall > 0));
+    }
     return json;
 }
 

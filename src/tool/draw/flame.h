@@ -90,9 +90,9 @@ typedef struct sp_flame_legend {
     char confidence[640];          /* empty when there are enough samples */
 } sp_flame_legend;
 
-/* The only span that SELECTION, of CPU or wall time, means, when no thread carried it for some
- * time; else NULL. */
-const sp_model_span *sp_flame_queued_span(const sp_selection *selection);
+/* The time in which no thread carried the spans that SELECTION, of CPU or wall time, means. Its
+ * queued_ns is 0 for other types. */
+sp_queued sp_flame_queued(const sp_selection *selection);
 void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection,
                           const sp_flame_options *options);
 

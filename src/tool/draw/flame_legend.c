@@ -102,15 +102,14 @@ static void fill_confidence(sp_flame_legend *legend, const sp_selection *selecti
              advice);
 }
 
-const sp_model_span *sp_flame_queued_span(const sp_selection *selection)
+sp_queued sp_flame_queued(const sp_selection *selection)
 {
     const sp_model *model = selection->model;
     uint32_t span = sp_selection_only_span(selection);
     bool is_time = model->types[selection->type].is_wall ||
                    selection->type == sp_model_cpu_type(model, true) ||
                    selection->type == sp_model_cpu_type(model, false);
-    return is_time && span != SP_MODEL_NONE && model->spans[span].queued_ns ? &model->spans[span]
-                                                                            : NULL;
+    return is_time && span != SP_MODEL_NONE ? sp_queued_of(&model->spans[span]) : (sp_queued){0};
 }
 
 static void write_label(char *out, size_t size, const sp_selection *selection)
@@ -135,7 +134,7 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
     const sp_model_type *type = &selection->model->types[selection->type];
     char value[SP_VALUE_LENGTH], error[SP_DURATION_LENGTH], label[128];
     uint64_t error_ns = sp_wall_error_ns(selection);
-    const sp_model_span *queued = sp_flame_queued_span(selection);
+    sp_queued queued = sp_flame_queued(selection);
     memset(legend, 0, sizeof *legend);
     fill_subject(legend, selection, options->select.self);
     write_label(label, sizeof label, selection);
@@ -150,8 +149,8 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
     else if (selection->count < SP_SHARES_EVENTS_LEAST ||
              !sp_advice_waited(legend->where, selection, options->has_button))
         *legend->where = 0; /* of few samples the confidence says it */
-    if (queued)
-        sp_queued_format(legend->queued, queued);
+    if (queued.queued_ns)
+        sp_queued_format(legend->queued, &queued);
     fill_confidence(legend, selection, options->has_button);
 }
 

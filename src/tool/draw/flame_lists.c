@@ -201,7 +201,7 @@ json_t *sp_flame_json(const sp_selection *selection)
 {
     const sp_model *model = selection->model;
     const sp_model_type *type = &model->types[selection->type];
-    const sp_model_span *queued = sp_flame_queued_span(selection);
+    sp_queued queued = sp_flame_queued(selection);
     uint32_t *order = malloc((model->sample_index.count + 1) * sizeof *order);
     uint32_t count = 0;
     if (!order)
@@ -222,7 +222,7 @@ json_t *sp_flame_json(const sp_selection *selection)
                   "stacks", stacks, "functions", functions_json(selection));
     if (type->tells_where)
         json_object_set_new(answer, "wall", sp_where_json(selection->where_ns));
-    if (queued)
-        json_object_set_new(answer, "queued_ns", json_integer((json_int_t)queued->queued_ns));
+    if (queued.queued_ns)
+        json_object_set_new(answer, "queued_ns", json_integer((json_int_t)queued.queued_ns));
     return answer;
 }

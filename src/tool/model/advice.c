@@ -252,13 +252,14 @@ void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, u
     uint64_t duration = duration_of(span), period = period_ns(selection);
     bool is_long = period && duration >= PERIODS_FOR_A_SAMPLE * period;
     char more[80], rate[80], queued[SP_QUEUED_LENGTH], unattributed[SP_ADVICE_LENGTH - 16];
+    sp_queued time = sp_queued_of(span);
     add_same(more, sizeof more, model, span);
     add_rate(rate, sizeof rate, selection);
     if (selection->off_cpu && was_visited(selection))
         snprintf(out, SP_ADVICE_LENGTH, "off CPU: where it was seen, it ran; ask for --type wall");
     else if (is_cpu(selection) && span->queued_ns > duration / 2)
         snprintf(out, SP_ADVICE_LENGTH, "of CPU time: %s (spanprof_span_attach)",
-                 sp_queued_format(queued, span));
+                 sp_queued_format(queued, &time));
     else if (say_unattributed(unattributed, sizeof unattributed, selection, span))
         snprintf(out, SP_ADVICE_LENGTH, "of CPU time: %s", unattributed);
     else if (is_cpu(selection) && is_long)

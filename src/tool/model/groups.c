@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tool/model/hidden.h"
+#include "tool/model/queued.h"
 #include "tool/model/sum.h"
 
 /* A span and its name. Sorting members by name brings the spans of a group together. */
@@ -50,6 +51,18 @@ static int by_total_alloc(const void *a, const void *b)
     return compare_groups(x->total_alloc, y->total_alloc, x, y);
 }
 
+static int by_total_wall(const void *a, const void *b)
+{
+    const sp_group *x = a, *y = b;
+    return compare_groups(x->total_wall, y->total_wall, x, y);
+}
+
+static int by_queue(const void *a, const void *b)
+{
+    const sp_group *x = a, *y = b;
+    return compare_groups(x->queued_ns, y->queued_ns, x, y);
+}
+
 static uint64_t at_rank(const uint64_t *sorted, size_t count, unsigned percent)
 {
     return sorted[(count * percent + 99) / 100 - 1];
@@ -77,10 +90,11 @@ static bool is_error(const sp_model_span *span)
 /* Working memory of one call. */
 typedef struct maker {
     const sp_model *model;
-    const sp_model_type *type, *alloc; /* NULL: the model has no such type */
-    member *members;                   /* in the order of their names */
+    const sp_model_type *type, *alloc, *wall; /* NULL: the model has no such type */
+    member *members;                          /* in the order of their names */
     size_t count;
     uint64_t *values;   /* room for one number for each member */
+    uint32_t *list;     /* room for the spans of one group */
     uint32_t *group_of; /* by span */
     bool *nested;       /* by span: an ancestor of the span is in the same group */
 } maker;
@@ -122,6 +136,27 @@ static void find_alloc(const maker *maker, const member *members, size_t count, 
     }
 }
 
+/* Find the sum of wall time and the time in a queue. Returns false when memory is short. */
+static bool find_wall(const maker *maker, const member *members, size_t count, sp_group *group)
+{
+    sp_queued queued;
+    if (!maker->wall)
+        return true;
+    for (size_t i = 0; i < count; i++) {
+        const sp_model_span *span = &maker->model->spans[members[i].span];
+        uint64_t wall = sp_where_sum(span->wall_ns);
+        maker->list[i] = members[i].span;
+        if (sp_hides_total(maker->wall, span) || (maker->wall->is_unlinked && !wall))
+            continue;
+        group->known_wall++;
+        if (!maker->nested[members[i].span])
+            sp_sum_add(&group->total_wall, wall);
+    }
+    bool done = sp_queued_sum(&queued, maker->model, maker->list, count, maker->nested);
+    group->queued_ns = queued.queued_ns;
+    return done;
+}
+
 static sp_group make_group(const maker *maker, const member *members, size_t count)
 {
     sp_group group = {.name = members[0].name, .count = count};
@@ -152,15 +187,20 @@ static bool find_nested(const maker *maker)
     return sp_groups_find_nested(maker->model, maker->group_of, group, maker->nested);
 }
 
-static void make_groups(sp_groups *groups, const maker *maker)
+static bool make_groups(sp_groups *groups, const maker *maker)
 {
-    static int (*const orders[])(const void *, const void *) = {by_duration_sum, by_total_value,
-                                                                by_total_alloc};
-    for (size_t start = 0, end; start < maker->count; start = end) {
+    static int (*const orders[])(const void *, const void *) = {
+        by_duration_sum, by_total_value, by_total_alloc, by_total_wall, by_queue};
+    bool done = true;
+    for (size_t start = 0, end; done && start < maker->count; start = end) {
+        const member *members = maker->members + start;
+        sp_group *group = &groups->items[groups->count++];
         end = end_of_group(maker, start);
-        groups->items[groups->count++] = make_group(maker, maker->members + start, end - start);
+        *group = make_group(maker, members, end - start);
+        done = find_wall(maker, members, end - start, group);
     }
     qsort(groups->items, groups->count, sizeof *groups->items, orders[groups->order]);
+    return done;
 }
 
 static const sp_model_type *type_of(const sp_model *model, uint32_t number)
@@ -175,22 +215,24 @@ bool sp_groups_make(sp_groups *groups, const sp_model *model, const uint32_t *li
     maker maker = {.model = model,
                    .type = type_of(model, sp_model_time_type(model)),
                    .alloc = type_of(model, sp_model_alloc_type(model, true)),
+                   .wall = type_of(model, sp_model_wall_type(model, true)),
                    .members = calloc(count + 1, sizeof *maker.members),
                    .count = count,
                    .values = calloc(count + 1, sizeof *maker.values),
+                   .list = calloc(count + 1, sizeof *maker.list),
                    .group_of = malloc(spans * sizeof *maker.group_of),
                    .nested = calloc(spans, sizeof *maker.nested)};
     *groups = (sp_groups){.items = calloc(count + 1, sizeof *groups->items), .order = order};
-    bool done = maker.members && maker.values && maker.group_of && maker.nested && groups->items;
+    bool done = maker.members && maker.values && maker.list && maker.group_of && maker.nested &&
+                groups->items;
     for (size_t i = 0; done && i < count; i++)
         maker.members[i] = (member){.name = model->spans[list[i]].name, .span = list[i]};
     if (done && count)
         qsort(maker.members, count, sizeof *maker.members, by_name);
-    done = done && find_nested(&maker);
-    if (done)
-        make_groups(groups, &maker);
+    done = done && find_nested(&maker) && make_groups(groups, &maker);
     free(maker.members);
     free(maker.values);
+    free(maker.list);
     free(maker.group_of);
     free(maker.nested);
     return done;

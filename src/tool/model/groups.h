@@ -24,6 +24,8 @@ typedef struct sp_group {
      * span of the group adds nothing, because the value of the outer span includes it. */
     uint64_t total_value, total_alloc;
     uint64_t known_alloc; /* the number of spans whose allocated bytes are known */
+    /* The same for wall time, and the time in which no thread carried these spans (queued.h). */
+    uint64_t total_wall, known_wall, queued_ns;
 } sp_group;
 
 /* Groups are sorted by this value, the largest first. */
@@ -31,6 +33,8 @@ typedef enum sp_groups_order {
     SP_GROUPS_BY_DURATION = 0, /* the sum of durations */
     SP_GROUPS_BY_VALUE,        /* total_value */
     SP_GROUPS_BY_ALLOC,        /* total_alloc */
+    SP_GROUPS_BY_WALL,         /* total_wall */
+    SP_GROUPS_BY_QUEUE,        /* queued_ns */
 } sp_groups_order;
 
 typedef struct sp_groups {

@@ -58,6 +58,8 @@ typedef struct sp_model_span {
     /* After sp_model_find_queued (queued.h): the time in which no thread carried the span; 0: none,
      * or it may be chance. */
     uint64_t queued_ns;
+    uint64_t sampled_ns; /* how much of the duration is in the wall profiles of its process */
+    uint64_t missing_ns; /* wall time in its trace of spans that the files do not have */
 } sp_model_span;
 
 /* A kind of measurement. OTLP files have counts as values of CPU time; in the model the values are
@@ -143,6 +145,16 @@ typedef struct sp_model_options {
     sp_demangle_style style;
 } sp_model_options;
 
+/* How uncertain wall time is (queued.h). */
+typedef struct sp_model_queues {
+    bool is_known;              /* false: the files cannot show time in a queue */
+    uint64_t tick_ns, visit_ns; /* the time that a CPU sample, or a visit, may stand for */
+    /* wall time of all spans together: that was lost, and that belongs to spans which the files do
+     * not have */
+    double lost_ns, missing_ns;
+    uint64_t threads; /* that carried spans; UINT64_MAX: unknown */
+} sp_model_queues;
+
 /* The frame of samples without a stack. With this frame, shares have the same whole in all forms of
  * output. */
 #define SP_MODEL_NO_STACK "[no stack]"
@@ -167,8 +179,9 @@ typedef struct sp_model {
     sp_intern own_ids;
     /* by number in own_ids: the span; SP_MODEL_NONE: several spans have this id */
     uint32_t *own_id_spans;
-    uint32_t *span_order; /* parents before children, span_index.count long */
-    uint32_t *link_spans; /* by number of link: its span; made when the model has all links */
+    uint32_t *span_order;   /* parents before children, span_index.count long */
+    sp_model_queues queues; /* after sp_model_find_queued */
+    uint32_t *link_spans;   /* by number of link: its span; made when the model has all links */
 
     sp_sample_index sample_index;
     sp_model_sample *samples;
@@ -291,6 +304,11 @@ int sp_model_find_overruns(sp_model *model);
 /* The longest CPU time between two samples on one thread: the period of TYPE (may be NULL), or a
  * timer tick of the kernel if that is longer. */
 uint64_t sp_model_tick_ns(const sp_model_type *type);
+
+/* Put the thread of SAMPLE of PROFILE into *TID. Returns false when the sample names no thread. In
+ * overruns.c. */
+bool sp_model_find_thread(const sp_model_profile *profile, const Sp__Profiles__Sample *sample,
+                          int64_t *tid);
 
 /* Put TEXT into the model's strings, repaired if it is not UTF-8. Returns its number, or
  * SP_INTERN_FAILED when memory is short. */

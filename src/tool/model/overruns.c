@@ -40,10 +40,10 @@ static bool is_thread(const Sp__Profiles__ProfilesDictionary *d, int32_t index)
            strcmp(d->string_table[key], "thread.id") == 0;
 }
 
-/* Returns false when the attributes of the sample name no thread. */
-static bool find_thread(const search *search, const Sp__Profiles__Sample *sample, int64_t *tid)
+bool sp_model_find_thread(const sp_model_profile *profile, const Sp__Profiles__Sample *sample,
+                          int64_t *tid)
 {
-    const Sp__Profiles__ProfilesDictionary *d = search->profile->dictionary;
+    const Sp__Profiles__ProfilesDictionary *d = profile->dictionary;
     for (size_t i = 0; i < sample->n_attribute_indices; i++) {
         int32_t index = sample->attribute_indices[i];
         if (!is_thread(d, index))
@@ -86,7 +86,7 @@ static void add_workers(search *search)
     for (size_t i = 0; i < message->n_samples; i++) {
         int64_t tid;
         const Sp__Profiles__Sample *sample = message->samples[i];
-        if (sample->link_index && find_thread(search, sample, &tid))
+        if (sample->link_index && sp_model_find_thread(search->profile, sample, &tid))
             add_worker(search, find_span(search, sample), tid);
     }
 }

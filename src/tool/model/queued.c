@@ -6,7 +6,6 @@
 #include "tool/model/queued.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +14,10 @@
 #include "tool/model/process.h"
 #include "tool/model/sum.h"
 #include "tool/text/messages.h"
-#include "tool/text/output.h"
 
-/* A difference of more than SURE_ERRORS standard errors is not chance. If threads wait for cores,
- * the shares of running and waiting threads are uncertain by up to one in UNCERTAIN_OF. If more
- * than one in LOST_OF of the linked time was lost, nothing is reported, because the lost time may
- * belong to one span. */
-enum { SURE_ERRORS = 3, UNCERTAIN_OF = 10, LOST_OF = 10 };
+/* If more than one in LOST_OF of the linked time was lost, nothing is reported, because the lost
+ * time may belong to one span. */
+enum { LOST_OF = 10 };
 
 typedef struct window {
     sp_process process;
@@ -31,10 +27,10 @@ typedef struct window {
 typedef struct search {
     const sp_model *model;
     const sp_model_type *type;
-    uint64_t tick_ns, visit_ns; /* the time that a CPU sample, or a visit, may stand for */
     sp_intern traces;     /* ids of traces that have samples of spans that the files do not have */
     uint64_t *missing_ns; /* by number of `traces`: the value of these samples */
-    window *windows;      /* of all processes, sorted by begin */
+    double all_missing_ns;
+    window *windows; /* of all processes, sorted by begin */
     size_t count;
     window *own; /* the windows of `process`, without overlaps */
     size_t own_count;
@@ -124,13 +120,6 @@ static uint64_t sampled_ns(search *search, const sp_model_span *span)
     return sum;
 }
 
-/* The standard error of a span's wall time: from its visits, and from its ticks of CPU time. */
-static double error_of(const search *search, uint64_t cpu_ns, uint64_t waited_ns)
-{
-    double visits = (double)sp_model_visits_error_ns(search->visit_ns, waited_ns);
-    return sqrt(visits * visits + (double)search->tick_ns * (double)cpu_ns);
-}
-
 /* The value of samples in SPAN's trace whose spans the files do not have. These spans may be
  * descendants of SPAN, and their values are not in SPAN's sum. */
 static uint64_t missing_of(const search *search, const sp_model_span *span)
@@ -139,24 +128,11 @@ static uint64_t missing_of(const search *search, const sp_model_span *span)
     return trace == SP_INTERN_FAILED ? 0 : search->missing_ns[trace];
 }
 
-/* The longest time that threads may have worked and waited for SPAN. */
-static double most_of(const search *search, const sp_model_span *span)
+static void fill_span(search *search, sp_model_span *span)
 {
-    uint64_t wall = sp_where_sum(span->wall_ns), cpu = span->wall_ns[SP_WHERE_CPU];
-    uint64_t uncertain = cpu + span->wall_ns[SP_WHERE_RUNNABLE];
-    double error = error_of(search, search->type->tells_where ? cpu : 0,
-                            search->type->tells_where ? wall - cpu : wall);
-    return (double)wall + (double)missing_of(search, span) + SURE_ERRORS * error +
-           (double)uncertain / UNCERTAIN_OF;
-}
-
-static uint64_t queued_ns(search *search, const sp_model_span *span)
-{
-    double most = most_of(search, span);
-    if (sp_hides_total(search->type, span) || (double)(span->end_ns - span->start_ns) <= most)
-        return 0;
-    uint64_t sampled = sampled_ns(search, span);
-    return (double)sampled > most ? sampled - sp_where_sum(span->wall_ns) : 0;
+    span->sampled_ns = sampled_ns(search, span);
+    span->missing_ns = missing_of(search, span);
+    span->queued_ns = sp_queued_of_span(search->model, search->type, span);
 }
 
 /* Add a sample to the sum of its trace. The files do not have the span of the sample. */
@@ -167,6 +143,7 @@ static bool add_missing(search *search, const sp_model_sample *sample)
     if (trace == SP_INTERN_FAILED)
         return false;
     sp_sum_add(&search->missing_ns[trace], sample->value);
+    search->all_missing_ns += (double)sample->value;
     return true;
 }
 
@@ -262,26 +239,19 @@ int sp_model_find_queued(sp_model *model)
     if (!can_tell(model, type))
         return SP_TOOL_DONE;
     search search = {.model = model, .type = &model->types[type]};
-    search.tick_ns = sp_model_tick_ns(cpu == SP_MODEL_NONE ? NULL : &model->types[cpu]);
-    search.visit_ns = find_visit_ns(model, type);
-    bool done = collect_windows(&search, type) && find_missing(&search, type);
+    model->queues = (sp_model_queues){
+        .is_known = true,
+        .tick_ns = sp_model_tick_ns(cpu == SP_MODEL_NONE ? NULL : &model->types[cpu]),
+        .visit_ns = find_visit_ns(model, type),
+        .lost_ns = lost_ns(model, type)};
+    bool done = collect_windows(&search, type) && find_missing(&search, type) &&
+                sp_queued_count_threads(model, type);
+    model->queues.missing_ns = search.all_missing_ns;
     for (uint32_t i = 0; done && i < model->span_index.count; i++)
-        model->spans[i].queued_ns = queued_ns(&search, &model->spans[i]);
+        fill_span(&search, &model->spans[i]);
     sp_intern_deinit(&search.traces);
     free(search.missing_ns);
     free(search.windows);
     free(search.own);
     return done ? SP_TOOL_DONE : sp_tool_no_memory();
-}
-
-const char *sp_queued_format(char out[SP_QUEUED_LENGTH], const sp_model_span *span)
-{
-    char queued[SP_DURATION_LENGTH], duration[SP_DURATION_LENGTH];
-    sp_format_duration(queued, span->queued_ns);
-    sp_format_duration(duration, span->end_ns - span->start_ns);
-    snprintf(out, SP_QUEUED_LENGTH,
-             "about %s of its %s no thread carried this span: it was in a queue, its work ran "
-             "elsewhere without the context, or it ended long after its work",
-             queued, duration);
-    return out;
 }

@@ -49,8 +49,8 @@ class Calls(ToolTest):
     def test_an_option_with_fixed_values_lists_them(self):
         self.write_shop()
         formats = "text, folded, svg, html, json, table, pprof, perfetto"
-        for call, option, values in ((["spans", "shop"], "--sort", "duration, start, cpu, wall, alloc, samples"), (["spans", "shop"], "--group-by", "name"),
-                                     (["spans", "shop", "--by-name"], "--sort", "duration, cpu, alloc"), (["flame", "shop"], "--format", formats),
+        for call, option, values in ((["spans", "shop"], "--sort", "duration, start, cpu, wall, queue, alloc, samples"), (["spans", "shop"], "--group-by", "name"),
+                                     (["spans", "shop", "--by-name"], "--sort", "duration, cpu, alloc, wall, queue"), (["flame", "shop"], "--format", formats),
                                      (["flame", "shop"], "--names", "short, folded, full"), (["flame", "shop"], "--group-by", "span"),
                                      (["flame", "shop"], "--type", "cpu, wall, offcpu, alloc, inuse, lock, condition, semaphore"),
                                      (["flame", "shop"], "--since", "30s, 5m, 2h"), (["diff", "shop", "shop"], "--by", "samples, spans, time"),

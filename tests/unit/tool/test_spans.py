@@ -361,7 +361,7 @@ duration       cpu  smpls       own  smpls  span id           name
         self.assertEqual(self.order("--sort", "start"), ["GET /report", "query", "render", "compress", "GET /cart"])
         self.assertEqual(self.order("--sort", "cpu"), ["GET /report", "render", "GET /cart", "query", "compress"])
         self.assertEqual(self.order("--sort", "samples", "--limit", "1"), ["GET /report"])
-        self.refuse(2, "spans", "shop", "--sort", "size", says=("size", "duration, start, cpu, wall, alloc, samples"))
+        self.refuse(2, "spans", "shop", "--sort", "size", says=("size", "duration, start, cpu, wall, queue, alloc, samples"))
 
     def test_filters(self):
         self.assertEqual(self.order("--roots"), ["GET /report", "GET /cart"])
@@ -958,7 +958,7 @@ class Groups(ToolTest):
     def test_wrong_calls(self):
         self.refuse(2, "spans", "t", "--group-by", "service", says=("service", "there is name"))
         for key in ("start", "samples", "size"):
-            self.refuse(2, "spans", "t", "--group-by", "name", "--sort", key, says=(f"--sort {key}", "duration, cpu, alloc"))
+            self.refuse(2, "spans", "t", "--group-by", "name", "--sort", key, says=(f"--sort {key}", "duration, cpu, alloc, wall, queue"))
 
 
 

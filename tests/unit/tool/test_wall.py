@@ -360,11 +360,7 @@ class Spans(WallTest):
 JOB, PART, ELSE, TRACE = "0f" * 8, "0e" * 8, "0c" * 8, "0d" * 16
 
 
-class Queue(ToolTest):
-    """A span that lasts longer than threads work and wait under it was in a queue. The profiler visits every 20 ms, and the
-    window begins at 0 and lasts 10 s."""
-    SENTENCE = "about 880 ms of its 1.00 s no thread carried this span: it was in a queue, its work ran elsewhere without the context, or it ended long after its work"
-
+class QueueTest(ToolTest):
     def made(self, wall, spans=None, cpu=(), service="shop", cpu_counts=None, **counts):
         """WALL: [(span, ms, class)]; a job of 1 s with a part."""
         spans = spans or [span(TRACE, JOB, "job", 1000, 1000), span(TRACE, PART, "part", 1900, 40, JOB)]
@@ -379,6 +375,12 @@ class Queue(ToolTest):
     def queued(self, *made, **more):
         answer = self.answer_json("spans", *self.made(*made, **more), "--json")
         return {each["name"]: each["queued_ns"] and each["queued_ns"] // MS for each in answer["spans"]}
+
+
+class Queue(QueueTest):
+    """A span that lasts longer than threads work and wait under it was in a queue. The profiler visits every 20 ms, and the
+    window begins at 0 and lasts 10 s."""
+    SENTENCE = "about 880 ms of its 1.00 s no thread carried this span: it was in a queue, its work ran elsewhere without the context, or it ended long after its work"
 
     WORKED = ((JOB, 60, ""), (JOB, 20, "network"), (PART, 40, "disk"))
 
@@ -515,6 +517,143 @@ class Queue(ToolTest):
         files = self.made(wall)
         self.assertNotIn("went to", self.answer("spans", *files))
         self.assertIn(self.SENTENCE, self.answer("flame", *files, "--span", JOB, "--type", "wall", columns=200))
+
+
+class QueueOfNames(QueueTest):
+    """The sum over spans of one name is surer than each of them."""
+
+    def spans(self, count, ms, gap=None, parent=""):
+        """COUNT spans of MS, each after the one before, or GAP ms after its start."""
+        own = lambda i: f"{i + 1:016x}"
+        made = [span(TRACE, own(i), "job", i * (ms if gap is None else gap), ms, parent) for i in range(count)]
+        return [*made, span(TRACE, ELSE, "else", 9000, 20)]
+
+    def wall(self, count, ms, word="network"):
+        return [*((f"{i + 1:016x}", ms, word) for i in range(count) if ms), (ELSE, 20, "network")]
+
+    def on_threads(self, *tids):
+        """Name the threads of the wall samples that `made` wrote, in turn."""
+        made = json.loads((self.folder / "p.jsonl").read_text())
+        d = made["dictionary"]
+        d["stringTable"].append("thread.id")
+        first = len(d["attributeTable"])
+        d["attributeTable"] += [{"keyStrindex": len(d["stringTable"]) - 1, "value": {"intValue": str(tid)}} for tid in tids]
+        for i, each in enumerate(made["resourceProfiles"][0]["scopeProfiles"][0]["profiles"][1]["samples"]):
+            each.setdefault("attributeIndices", []).append(first + i % len(tids))
+        self.write("p.jsonl", json_lines(made))
+
+    def groups(self, *more):
+        return self.answer_json("spans", "t.jsonl", "p.jsonl", "--by-name", "--json", *more)["groups"]
+
+    def sums(self, *made, **more):
+        self.made(*made, **more)
+        return {each["name"]: (each["total_wall"] and each["total_wall"] // MS, each["queued_ns"] and each["queued_ns"] // MS) for each in self.groups()}
+
+    def test_sum_shows_what_no_single_span_shows(self):
+        made = self.wall(20, 20), self.spans(20, 70)
+        self.assertEqual(set(self.queued(*made).values()), {0})
+        self.assertEqual(self.sums(*made), {"job": (400, 1000), "else": (20, 0)})
+
+    def test_sum_that_may_be_chance_is_not_shown(self):
+        """Three standard errors of the nine visits that would be expected: 180 ms. 20 visits: 373 ms."""
+        for count, visits, least in ((10, 0, 180), (20, 1, 773)):
+            ms = least // count
+            self.assertEqual(self.sums(self.wall(count, 20 * visits), self.spans(count, ms))["job"][1], 0)
+            self.assertEqual(self.sums(self.wall(count, 20 * visits), self.spans(count, ms + 1))["job"][1], count * (ms + 1 - 20 * visits))
+
+    def test_sum_is_shown_where_each_span_shows_it(self):
+        """Two spans without a visit may each be 60 ms off."""
+        self.assertEqual(self.sums(self.wall(2, 0), self.spans(2, 60))["job"][1], 0)
+        self.assertEqual(self.sums(self.wall(2, 0), self.spans(2, 61))["job"][1], 122)
+
+    def test_one_round_may_miss_all_spans_that_ran_at_once(self):
+        made = self.wall(10, 0), self.spans(10, 40, gap=0)
+        self.assertEqual(self.sums(self.wall(10, 0), self.spans(10, 40))["job"][1], 400)
+        self.assertEqual(self.sums(*made)["job"][1], 0)
+        self.on_threads(1)
+        self.assertEqual({each["name"]: each["queued_ns"] // MS for each in self.groups()}["job"], 400)
+        self.made(*made)
+        self.assertEqual(self.sums(self.wall(10, 0), self.spans(10, 61, gap=0))["job"][1], 610)
+
+    def test_only_threads_that_carried_spans_can_be_seen_at_once(self):
+        """Ten jobs at once: two of 20 threads worked for them, or ten did."""
+        made = self.wall(10, 100), self.spans(10, 220, gap=0)
+        for threads, queued in ((2, 1200), (10, 0)):
+            self.made(*made)
+            self.on_threads(*range(1, threads + 1))
+            self.assertEqual({each["name"]: each["queued_ns"] // MS for each in self.groups()}["job"], queued, threads)
+
+    def test_a_tenth_of_the_wait_for_a_core_is_uncertain_in_the_sum_too(self):
+        """400 ms of 20 visits may be 373 ms more, and 413 with a tenth."""
+        for word, shown in (("network", 400), ("runnable", 0)):
+            self.assertEqual(self.sums(self.wall(20, 20, word), self.spans(20, 40))["job"][1], shown)
+        self.assertEqual(self.sums(self.wall(20, 20, "runnable"), self.spans(20, 41))["job"][1], 420)
+
+    def test_threads_that_work_at_once_make_no_queue_of_names(self):
+        parts = [span(TRACE, f"{100 + i:016x}", "part", 100 * (i // 3), 90, f"{i // 3 + 1:016x}") for i in range(30)]
+        wall = [(f"{100 + i:016x}", 60, "network") for i in range(30)]
+        self.assertEqual(self.sums(wall, [*self.spans(10, 100), *parts]), {"job": (1800, 0), "part": (1800, 0), "else": (0, 0)})
+
+    def test_span_below_one_of_its_name_counts_once(self):
+        inner = [span(TRACE, f"{100 + i:016x}", "job", 70 * i, 60, f"{i + 1:016x}") for i in range(20)]
+        self.assertEqual(self.sums(self.wall(20, 20), [*self.spans(20, 70), *inner])["job"], (400, 1000))
+
+    def test_lost_time_may_all_be_of_one_name(self):
+        """Nothing is lost of the one span of `long`, but all of 900 ms may be of the jobs."""
+        made = self.spans(20, 70) + [span(TRACE, JOB, "long", 0, 9900)]
+        wall = [*self.wall(20, 20), (JOB, 9000, "network")]
+        for lost, queued in ((200, 1000), (640, 0)):
+            self.assertEqual(self.sums(wall, made, **{"spanprof.unattributed_ns": lost * MS})["job"], (400, queued))
+
+    def test_samples_of_missing_spans_count_once_for_a_trace(self):
+        missing = "0b" * 8
+        for ms, queued in ((600, 1000), (640, 0)):
+            self.assertEqual(self.sums([*self.wall(20, 20), (missing, ms, "network")], self.spans(20, 70))["job"], (400, queued))
+
+    def test_time_that_was_not_sampled_is_no_queue_of_names(self):
+        late = [span(TRACE, f"{i + 1:016x}", "job", 10000 + 100 * i, 100) for i in range(20)]
+        self.assertEqual(self.sums([(ELSE, 20, "network")], [*late, span(TRACE, ELSE, "else", 9000, 20)])["job"], (0, 0))
+
+    def test_links_to_roots_tell_it_of_names_of_roots_only(self):
+        self.assertEqual(self.sums([(JOB, 100, "network")]), {"job": (100, 900), "part": (None, None)})
+
+    def test_names_without_certain_wall_time_have_none(self):
+        made = self.wall(20, 20), self.spans(20, 70)
+        self.assertEqual(self.sums(*made, **{"spanprof.from_outside": 1})["job"], (400, 0))
+        self.assertEqual(self.sums(*made, **{"spanprof.dropped.visits": 5})["job"], (400, 0))
+        self.write("t.jsonl", json_lines(traces()))
+        self.write("cpu.jsonl", json_lines(profiles()))
+        group = self.answer_json("spans", "t.jsonl", "cpu.jsonl", "--by-name", "--json")["groups"][0]
+        self.assertFalse({"total_wall", "queued_ns"} & set(group))
+
+    def test_table_has_columns_of_both_sums(self):
+        files = self.made(self.wall(20, 20), self.spans(20, 70), cpu=[(JOB, 6)])
+        lines = self.answer("spans", *files, "--by-name").splitlines()
+        self.assertEqual(lines[1].split()[-4:], ["total", "wall", "queue", "name"])
+        self.assertEqual([re.split("  +", line)[-3:] for line in lines[2:4]], [["400 ms", "1.00 s", "job"], ["20.0 ms", "-", "else"]])
+        self.assertEqual(sum(line.startswith("queue: no thread carried the spans") for line in lines), 1)
+        none = self.answer("spans", *self.made(self.wall(20, 20), self.spans(20, 30), cpu=[(JOB, 6)]), "--by-name")
+        self.assertEqual((none.splitlines()[1].split()[-3:], "queue" in none), (["total", "wall", "name"], False))
+
+    def test_a_narrow_terminal_has_the_sum_by_which_names_are_sorted(self):
+        files = self.made(self.wall(20, 20), self.spans(20, 70), cpu=[(JOB, 6)])
+        for key, head, left in (("cpu", "total", "p95, wall, queue and max"), ("queue", "queue", "p95, the total, wall and max"),
+                                ("wall", "wall", "p95, the total, queue and max")):
+            lines = self.on_terminal("spans", *files, "--by-name", "--sort", key, columns=80)
+            self.assertTrue(all(len(line) <= 80 for line in lines if ":" not in line), lines)
+            self.assertEqual((lines[1].split()[-2], lines[-1][:len(left)]), (head, left))
+
+    def test_sort_by_queue(self):
+        jobs = [each | {"name": "short"} for each in self.spans(20, 70)[:-1]]
+        files = self.made([*self.wall(20, 20), (JOB, 3000, "network")], [*jobs, span(TRACE, JOB, "long", 0, 3000), span(TRACE, PART, "alone", 4000, 400), self.spans(0, 0)[0]])
+        names = lambda *more: [each["name"] for each in self.groups(*more)][:2]
+        self.assertEqual(names("--sort", "queue"), ["short", "alone"])
+        self.assertEqual(names("--sort", "wall"), ["long", "short"])
+        spans = self.answer_json("spans", *files, "--sort", "queue", "--json")["spans"]
+        self.assertEqual((spans[0]["name"], spans[0]["queued_ns"]), ("alone", 400 * MS))
+        self.write("cpu.jsonl", json_lines(profiles()))
+        for more in ((), ("--by-name",)):
+            self.refuse(1, "spans", "t.jsonl", "cpu.jsonl", "--sort", "queue", *more, says=("--sort queue", "no wall profile"))
 
 
 class WaitKinds(ToolTest):
