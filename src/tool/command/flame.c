@@ -159,13 +159,17 @@ static int take_model_options(sp_flame_options *options, int format)
     return sp_names_parse(options->names ? options->names : "folded", &options->model.style);
 }
 
+static bool selects_spans(const sp_select_options *select)
+{
+    return select->span.count || select->name.count || select->where;
+}
+
 /* Whether the answer is a table: --self without a selection of spans asks for the own values of
  * functions. In this case the option is cleared, because it does not select samples. */
 static bool takes_table(sp_flame_options *options, int format)
 {
     sp_select_options *select = &options->select;
-    if (!select->self || select->span.count || select->name.count || select->where ||
-        format != FORMAT_TEXT)
+    if (!select->self || selects_spans(select) || format != FORMAT_TEXT)
         return false;
     select->self = false;
     return true;
@@ -209,7 +213,7 @@ static int answer(const sp_operands *files, sp_flame_options *options)
     status = sp_input_read_once(&input, files);
     if (status == SP_TOOL_DONE)
         status = sp_model_build_as(&model, &input, &since, &options->model);
-    if (status == SP_TOOL_DONE && options->select.span.count)
+    if (status == SP_TOOL_DONE && selects_spans(&options->select))
         status = sp_model_find_queued(&model);
     if (status == SP_TOOL_DONE)
         status = sp_select(&selection, &model, &options->select);

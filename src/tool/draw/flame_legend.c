@@ -109,6 +109,8 @@ sp_queued sp_flame_queued(const sp_selection *selection)
     bool is_time = model->types[selection->type].is_wall ||
                    selection->type == sp_model_cpu_type(model, true) ||
                    selection->type == sp_model_cpu_type(model, false);
+    if (is_time && selection->by_where)
+        return selection->queued;
     return is_time && span != SP_MODEL_NONE ? sp_queued_of(&model->spans[span]) : (sp_queued){0};
 }
 

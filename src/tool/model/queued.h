@@ -31,6 +31,9 @@ typedef struct sp_queued {
  * sp_model_find_queued. Returns false when memory is short. */
 bool sp_queued_sum(sp_queued *out, const sp_model *model, const uint32_t *list, size_t count,
                    const bool *nested);
+/* The same for the spans that are set in MARKED (by number of span). If the wall time of one of
+ * them is not known, queued_ns is 0. */
+bool sp_queued_sum_marked(sp_queued *out, const sp_model *model, const bool *marked);
 /* The same for one span. */
 sp_queued sp_queued_of(const sp_model_span *span);
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "core/counted.h"
+#include "tool/model/groups.h"
 #include "tool/model/hidden.h"
 #include "tool/model/queued.h"
 #include "tool/model/sum.h"
@@ -215,6 +216,28 @@ bool sp_queued_sum(sp_queued *out, const sp_model *model, const uint32_t *list, 
     out->error_ns = (uint64_t)error_of(&model->queues, type, &sums);
     free(times);
     return true;
+}
+
+bool sp_queued_sum_marked(sp_queued *out, const sp_model *model, const bool *marked)
+{
+    uint32_t spans = model->span_index.count, count = 0;
+    uint32_t *list = malloc((spans + (size_t)1) * sizeof *list);
+    uint32_t *group_of = malloc((spans + (size_t)1) * sizeof *group_of);
+    bool *nested = calloc(spans + (size_t)1, sizeof *nested);
+    bool done = list && group_of && nested;
+    for (uint32_t i = 0; done && i < spans; i++) {
+        group_of[i] = marked[i] ? 0 : SP_MODEL_NONE;
+        if (marked[i])
+            list[count++] = i;
+    }
+    done = done && sp_groups_find_nested(model, group_of, 1, nested) &&
+           sp_queued_sum(out, model, list, count, nested);
+    if (done && out->count < count)
+        *out = (sp_queued){0};
+    free(list);
+    free(group_of);
+    free(nested);
+    return done;
 }
 
 sp_queued sp_queued_of(const sp_model_span *span)

@@ -509,6 +509,9 @@ int sp_select(sp_selection *selection, const sp_model *model, const sp_select_op
     bool *marked = NULL;
     if (status == SP_TOOL_DONE && selection->by_where)
         status = match_spans(selection, options, &marked);
+    if (status == SP_TOOL_DONE && marked && model->queues.is_known &&
+        !sp_queued_sum_marked(&selection->queued, model, marked))
+        status = sp_tool_no_memory();
     if (status != SP_TOOL_DONE) {
         free(marked);
         return status;

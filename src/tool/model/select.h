@@ -5,6 +5,7 @@
 #define SP_TOOL_MODEL_SELECT_H
 
 #include "tool/model/asked.h"
+#include "tool/model/queued.h"
 #include "tool/model/slow.h"
 #include "tool/text/options.h"
 
@@ -38,6 +39,8 @@ typedef struct sp_selection {
     bool by_where; /* spans were selected by a query or by name */
     /* the name of all selected spans, if the user gave just one name; else NULL */
     const char *name;
+    /* of spans that were selected by a query or by name, after sp_model_find_queued */
+    sp_queued queued;
     sp_slow slow;         /* used when its percent is not 0 */
     uint32_t match_count; /* selected spans, without descendants */
     uint32_t span_count;  /* selected spans, with descendants; 0: all samples are selected */

@@ -376,6 +376,16 @@ class QueueTest(ToolTest):
         answer = self.answer_json("spans", *self.made(*made, **more), "--json")
         return {each["name"]: each["queued_ns"] and each["queued_ns"] // MS for each in answer["spans"]}
 
+    def spans(self, count, ms, gap=None, parent=""):
+        """COUNT spans of MS, each after the one before, or GAP ms after its start."""
+        own = lambda i: f"{i + 1:016x}"
+        made = [span(TRACE, own(i), "job", i * (ms if gap is None else gap), ms, parent) for i in range(count)]
+        return [*made, span(TRACE, ELSE, "else", 9000, 20)]
+
+    def wall(self, count, ms, word="network"):
+        return [*((f"{i + 1:016x}", ms, word) for i in range(count) if ms), (ELSE, 20, "network")]
+
+
 
 class Queue(QueueTest):
     """A span that lasts longer than threads work and wait under it was in a queue. The profiler visits every 20 ms, and the
@@ -522,15 +532,6 @@ class Queue(QueueTest):
 class QueueOfNames(QueueTest):
     """The sum over spans of one name is surer than each of them."""
 
-    def spans(self, count, ms, gap=None, parent=""):
-        """COUNT spans of MS, each after the one before, or GAP ms after its start."""
-        own = lambda i: f"{i + 1:016x}"
-        made = [span(TRACE, own(i), "job", i * (ms if gap is None else gap), ms, parent) for i in range(count)]
-        return [*made, span(TRACE, ELSE, "else", 9000, 20)]
-
-    def wall(self, count, ms, word="network"):
-        return [*((f"{i + 1:016x}", ms, word) for i in range(count) if ms), (ELSE, 20, "network")]
-
     def on_threads(self, *tids):
         """Name the threads of the wall samples that `made` wrote, in turn."""
         made = json.loads((self.folder / "p.jsonl").read_text())
@@ -654,6 +655,53 @@ class QueueOfNames(QueueTest):
         self.write("cpu.jsonl", json_lines(profiles()))
         for more in ((), ("--by-name",)):
             self.refuse(1, "spans", "t.jsonl", "cpu.jsonl", "--sort", "queue", *more, says=("--sort queue", "no wall profile"))
+
+
+class QueueOfSeveral(QueueTest):
+    """The graph of several spans says it of all of them."""
+    SENTENCE = ("about 1.00 s (± 89.4 ms) of the 1.40 s of these 20 spans no thread carried them: they were in a queue, "
+                "their work ran elsewhere without the context, or they ended long after it")
+
+    def test_graph_of_several_spans_says_it(self):
+        files = self.made(self.wall(20, 20), self.spans(20, 70), cpu=[(f"{1:016x}", 6)])
+        for which in (("--name", "job"), ("--where", "name = \"job\"")):
+            for more in ((), ("--type", "wall"), ("--type", "offcpu")):
+                text = self.answer("flame", *files, *which, *more, columns=250)
+                self.assertEqual(text.count(self.SENTENCE + "\n"), 1, text)
+                self.assertEqual(self.answer_json("flame", *files, *which, *more, "--format", "json")["queued_ns"], 1000 * MS)
+        self.assertIn("no thread carried them", self.answer("flame", *files, "--name", "job", "--format", "svg"))
+        for which in ((), ("--name", "else", "--type", "wall")):
+            self.assertNotIn("carried", self.answer("flame", *files, *which))
+        self.assertNotIn("queued_ns", self.answer_json("flame", *files, "--name", "else", "--type", "wall", "--format", "json"))
+
+    def said(self, *made, name="job", **more):
+        return self.answer_json("flame", *self.made(*made, **more), "--name", name, "--type", "wall", "--format", "json").get("queued_ns", 0) // MS
+
+    def test_graph_decides_by_the_error_of_the_sum(self):
+        for ms, queued in ((38, 0), (39, 380)):
+            self.assertEqual(self.said(self.wall(20, 20), self.spans(20, ms)), queued)
+        self.assertEqual(self.said(self.wall(20, 20, "runnable"), self.spans(20, 40)), 0)
+        self.assertEqual(self.said(self.wall(10, 20), self.spans(10, 60, gap=0)), 0)
+
+    def test_one_span_that_matches_is_told_as_one(self):
+        files = self.made([(JOB, 120, "network")])
+        self.assertIn("about 880 ms of its 1.00 s no thread carried this span", self.answer("flame", *files, "--name", "job", "--type", "wall", columns=250))
+
+    def test_span_below_another_that_matches_counts_once(self):
+        inner = [span(TRACE, f"{100 + i:016x}", "part", 70 * i, 60, f"{i + 1:016x}") for i in range(20)]
+        files = self.made([*self.wall(20, 20), (f"{100:016x}", 20, "network")], [*self.spans(20, 70), *inner])
+        answer = self.answer_json("flame", *files, "--where", "duration >= 60ms", "--type", "wall", "--format", "json")
+        self.assertEqual(answer["queued_ns"], 980 * MS)
+        self.assertIn("of the 1.40 s of these 40 spans", self.answer("flame", *files, "--where", "duration >= 60ms", "--type", "wall", columns=250))
+
+    def test_spans_without_certain_wall_time_have_no_line(self):
+        made = self.wall(20, 20), self.spans(20, 70)
+        self.assertEqual(self.said(*made, **{"spanprof.from_outside": 1}), 0)
+        parts = [span(TRACE, f"{100 + i:016x}", "part", 70 * i, 60, f"{i + 1:016x}") for i in range(20)]
+        self.assertEqual(self.said(self.wall(20, 20), [*self.spans(20, 70), *parts]), 1000)
+        files = "t.jsonl", "p.jsonl"
+        hidden = self.answer_json("flame", *files, "--where", "duration >= 60ms || name = \"part\"", "--type", "wall", "--format", "json")
+        self.assertNotIn("queued_ns", hidden)
 
 
 class WaitKinds(ToolTest):
