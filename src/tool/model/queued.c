@@ -245,7 +245,7 @@ int sp_model_find_queued(sp_model *model)
         .visit_ns = find_visit_ns(model, type),
         .lost_ns = lost_ns(model, type)};
     bool done = collect_windows(&search, type) && find_missing(&search, type) &&
-                sp_queued_count_threads(model, type);
+                sp_queued_count_threads(model, type, linked_ns(model, type));
     model->queues.missing_ns = search.all_missing_ns;
     for (uint32_t i = 0; done && i < model->span_index.count; i++)
         fill_span(&search, &model->spans[i]);

@@ -12,8 +12,8 @@
 int sp_model_find_queued(sp_model *model);
 
 /* Steps of sp_model_find_queued, in queued_sum.c. Set model->queues.threads from the samples of
- * TYPE; returns false when memory is short. */
-bool sp_queued_count_threads(sp_model *model, uint32_t type);
+ * TYPE, of which LINKED_NS are linked to spans; returns false when memory is short. */
+bool sp_queued_count_threads(sp_model *model, uint32_t type, double linked_ns);
 /* The queued_ns of SPAN, from its other members. */
 uint64_t sp_queued_of_span(const sp_model *model, const sp_model_type *type,
                            const sp_model_span *span);

@@ -25,6 +25,10 @@
  * the shares of running and waiting threads are uncertain by up to one in UNCERTAIN_OF. */
 enum { SURE_ERRORS = 3, UNCERTAIN_OF = 10 };
 
+/* If the files have so many visits for each thread, no thread that carried spans often was missed
+ * by chance. */
+enum { VISITS_OF_A_THREAD = 10 };
+
 /* Sums over spans. */
 typedef struct sums {
     uint64_t spans;
@@ -132,13 +136,15 @@ static bool add_carriers(sp_intern *carriers, const sp_model_profile *profile, b
     return !*failed;
 }
 
-bool sp_queued_count_threads(sp_model *model, uint32_t type)
+bool sp_queued_count_threads(sp_model *model, uint32_t type, double linked_ns)
 {
     sp_intern carriers = {0};
     bool failed = false, is_known = true;
     for (size_t i = 0; is_known && i < model->profile_count; i++)
         if (model->profiles[i].type == type)
             is_known = add_carriers(&carriers, &model->profiles[i], &failed);
+    double visits = linked_ns / (double)model->queues.visit_ns;
+    is_known = is_known && carriers.count && visits >= VISITS_OF_A_THREAD * (double)carriers.count;
     model->queues.threads = is_known ? carriers.count : UINT64_MAX;
     sp_intern_deinit(&carriers);
     return !failed;

@@ -571,10 +571,14 @@ class QueueOfNames(QueueTest):
         made = self.wall(10, 0), self.spans(10, 40, gap=0)
         self.assertEqual(self.sums(self.wall(10, 0), self.spans(10, 40))["job"][1], 400)
         self.assertEqual(self.sums(*made)["job"][1], 0)
-        self.on_threads(1)
-        self.assertEqual({each["name"]: each["queued_ns"] // MS for each in self.groups()}["job"], 400)
-        self.made(*made)
         self.assertEqual(self.sums(self.wall(10, 0), self.spans(10, 61, gap=0))["job"][1], 610)
+
+    def test_threads_that_no_visit_found_may_be_many(self):
+        """Ten jobs at once, without a visit, and 9 or 10 visits to one thread."""
+        for visits, queued in ((9, 0), (10, 400)):
+            self.made([(ELSE, 20 * visits, "network")], self.spans(10, 40, gap=0))
+            self.on_threads(1)
+            self.assertEqual({each["name"]: each["queued_ns"] // MS for each in self.groups()}["job"], queued, visits)
 
     def test_only_threads_that_carried_spans_can_be_seen_at_once(self):
         """Ten jobs at once: two of 20 threads worked for them, or ten did."""
