@@ -620,7 +620,7 @@ class QueueOfNames(QueueTest):
         self.assertEqual(self.sums([(ELSE, 20, "network")], [*late, span(TRACE, ELSE, "else", 9000, 20)])["job"], (0, 0))
 
     def test_links_to_roots_tell_it_of_names_of_roots_only(self):
-        self.assertEqual(self.sums([(JOB, 100, "network")]), {"job": (100, 900), "part": (None, None)})
+        self.assertEqual(self.sums([(JOB, 100, "network")], **{"spanprof.link_scope": "root"}), {"job": (100, 900), "part": (None, None)})
 
     def test_names_without_certain_wall_time_have_none(self):
         made = self.wall(20, 20), self.spans(20, 70)
