@@ -10,8 +10,9 @@
 #include "unwind/loader_snapshot.h"
 
 /* Fill *OUT with the modules that process PID has mapped now; the caller calls
- * sp_loader_snapshot_deinit. Modules that are unchanged in KNOWN (may be NULL) are not read again.
- * False, with *OUT empty, when the map cannot be read or memory is short. */
+ * sp_loader_snapshot_deinit. Of a module that KNOWN (may be NULL) has with the same range, bias and
+ * build id, only headers and notes are read. A module without a build id is read again. False, with
+ * *OUT empty, when the map cannot be read or memory is short. */
 bool sp_attach_images_take(sp_loader_snapshot *out, pid_t pid, const sp_generation *known);
 
 #endif

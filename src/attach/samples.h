@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collects samples in windows of ten seconds, which are aggregated, named, built and written as the
- * collector does it. Threads: one at a time. Signals: not safe. */
+/* Collects samples in a window until the caller ends it. Samples are aggregated, named, built and
+ * written as the collector does it. Threads: one at a time. Signals: not safe. */
 #ifndef SP_ATTACH_SAMPLES_H
 #define SP_ATTACH_SAMPLES_H
 
@@ -41,8 +41,8 @@ void sp_attach_samples_add(sp_attach_samples *samples, const sp_attach_sample *s
 /* COUNT ticks were lost. */
 void sp_attach_samples_lose(sp_attach_samples *samples, uint64_t count);
 
-/* End the open window, and pass it to the exporter. ENGINE names the source of ticks; CPU_NS is the
- * CPU time that the process used in the window. */
+/* End the open window, and pass it to the exporter. A window without samples is discarded. ENGINE
+ * names the source of ticks; CPU_NS is the CPU time that the process used in the window. */
 void sp_attach_samples_end_window(sp_attach_samples *samples, const char *engine, uint64_t cpu_ns);
 /* Samples so far, of both kinds. */
 uint64_t sp_attach_samples_total(const sp_attach_samples *samples);

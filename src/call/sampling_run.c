@@ -37,14 +37,22 @@ void sp_sampling_run_pause(sp_sampling_run *run)
     set_number(run, 0);
 }
 
-/* A stop may run at the same time, and its set_number may be executed before this one. So `started`
- * is read again afterwards. */
+/* The number that belongs to what start and stop did last. */
+static uint32_t number_of(const sp_sampling_run *run)
+{
+    return atomic_load(&run->started) ? atomic_load(&run->last) : 0;
+}
+
+/* A stop, and another start after it, may run at the same time, and their set_number may be
+ * executed before this one. So the number is computed again afterwards. */
 void sp_sampling_run_resume(sp_sampling_run *run)
 {
-    if (!atomic_load(&run->started))
+    uint32_t number = number_of(run);
+    if (!number)
         return;
-    set_number(run, sp_load_relaxed(&run->last));
-    atomic_thread_fence(memory_order_seq_cst);
-    if (!atomic_load(&run->started))
-        set_number(run, 0);
+    do {
+        number = number_of(run);
+        set_number(run, number);
+        atomic_thread_fence(memory_order_seq_cst);
+    } while (number_of(run) != number);
 }

@@ -2,6 +2,8 @@
 /* The runs of one kind of sampled calls. While calls are sampled, libspanprof-preload.so has the
  * number of the run, else 0.
  *
+ * Setup is the start and the stop of the SDK, which its lock serializes.
+ *
  * | operation     | setup | any thread |
  * | start, stop   |  yes  |            |
  * | pause, resume |       |    yes     |
@@ -15,8 +17,8 @@
 
 /* Zero-initialised. */
 typedef struct sp_sampling_run {
-    _Atomic uint32_t number;      /* of the run that samples now; 0: nothing is sampled */
-    _Atomic uint32_t last;        /* of the last start */
+    _Atomic uint32_t number;      /* of the current run; 0: nothing is sampled */
+    _Atomic uint32_t last;        /* of the run that was started last */
     _Atomic uint32_t started;     /* between start and stop, paused or not */
     _Atomic uint32_t *in_library; /* a copy of `number`; NULL: the library is not loaded */
 } sp_sampling_run;

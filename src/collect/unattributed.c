@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes the CPU time that no weight reaches: the CPU clocks of the process and of each thread,
- * less the weights of their ticks. */
+/* Computes the CPU time that is in no sample: the CPU time of each thread, and of all threads of
+ * the application outside pauses, less the weights of their samples. */
 #include "alloc/block_samples.h"
 #include "collect/drain.h"
 
-/* Of a thread that already runs, only CPU time from now on counts. */
+/* CPU time that was used before this call does not count. */
 void sp_drain_begin(sp_drain *drain)
 {
     drain->cpu_last_ns = sp_engine_process_cpu_ns();
@@ -32,8 +32,8 @@ static void keep_unattributed(sp_window *window, const sp_window_unattributed *u
         *smallest = *unattributed;
 }
 
-/* Report the thread's CPU time without weights. Up to two periods are left for the next window,
- * because their ticks may be pending. */
+/* Report the thread's CPU time without weights. A sum of up to two periods is carried over to the
+ * next window, because its ticks may be pending. A larger sum is reported whole. */
 static void settle_thread(sp_drain_slot *slot, sp_thread *thread, sp_window *window)
 {
     uint64_t cpu_ns, period_ns = sp_engine_period_ns();

@@ -8,7 +8,7 @@
  * | operation                        | thread               | the owner's lock |
  * | sp_slot_is_used, sp_slots_used   | any; signals: safe   | not needed       |
  * | sp_slot_fits                     | any; signals: safe   | not needed       |
- * | sp_slot_take, _give, sp_slots_…  | any; signals: never  | held             |
+ * | sp_slot_take, _give, _open, _close, sp_slots_left | any; signals: never | held |
  *
  * Threads, fibers and carriers have such tables. Spans do not (trace/pool.h): their free slots go
  * from thread to thread in batches, so that most starts and ends take no lock. The generation of a
@@ -26,8 +26,8 @@
  * first time, before another thread can find it. */
 typedef void sp_slot_init(void *slot, uint32_t number);
 
-/* Invariants: slots 1 to `used` were taken once, and `used` never shrinks. Each number in the list
- * of free slots is one of these. */
+/* Invariants: slots 1 to `used` were taken at least once, and `used` never shrinks. Each number in
+ * the list of free slots is one of these. */
 typedef struct sp_slot_table {
     uint32_t slot_bytes, next_at, maximum; /* constant */
     sp_slot_init *init;

@@ -90,7 +90,8 @@ static bool open_with(const sp_cpu_source *source, sp_thread *thread)
     return source->open(&sp_cpu_thread_of(thread)->ticker, thread->registered.tid, thread, &plan);
 }
 
-/* Open the engine's ticker, or, if that fails, a timer. False, with errno, when both fail. */
+/* Open the engine's ticker. If no more perf events can be opened, open a timer. False, with errno,
+ * when the thread has ended or no ticker can be opened. */
 static bool open_ticker(sp_thread *thread)
 {
     if (open_with(sp_run.choice.source, thread))

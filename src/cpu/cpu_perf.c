@@ -130,8 +130,9 @@ static bool open_event(sp_ticker *ticker, pid_t tid, void *owner, const sp_tick_
 }
 
 /* The child inherits the descriptors; the signals still go to the parent's threads. The table lists
- * the descriptors, and the thread states, which were copied with it, say whether each is still that
- * event. The probe is never open during a fork, because both hold the engine's lock. */
+ * the descriptors. The copied thread states have the id of each event, and the kernel is asked
+ * whether the descriptor still has this id. The probe is never open during a fork, because both
+ * hold the engine's lock. */
 static void after_fork(void)
 {
     for (int fd = 0; fd < perf.past_highest; fd++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of file descriptors for a thread of ours alone. In the host's table, programs that the
- * host starts would inherit our descriptors (libcurl's wakeup pair is not close-on-exec). And a
- * host that closes all descriptors it did not open would close ours; its next file would get the
- * number of our socket. A copy of the host's table would keep the host's pipes and connections
- * open, so none of its descriptors is kept, not even 2. Another thread writes log messages
- * (log_relay.c). */
+/* A table of file descriptors for the calling thread and the threads that it will start. In the
+ * host's table, programs that the host starts would inherit our descriptors (libcurl's wakeup pair
+ * is not close-on-exec). And a host that closes all descriptors it did not open would close ours;
+ * its next file would get the number of our socket. A copy of the host's table would keep the
+ * host's pipes and connections open, so none of its descriptors is kept, not even 2. Another thread
+ * writes log messages (log_relay.c). */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #include "export/export_internal.h"
 
 #ifndef SYS_close_range
-#define SYS_close_range 436 /* on every architecture */
+#define SYS_close_range 436 /* on x86-64 and aarch64 */
 #endif
 
 enum { UNSHARE = 1 << 1 }; /* CLOSE_RANGE_UNSHARE, which older headers lack */
@@ -23,7 +23,8 @@ enum { UNSHARE = 1 << 1 }; /* CLOSE_RANGE_UNSHARE, which older headers lack */
  * in all threads, and would report races. */
 extern void __tsan_init(void) __attribute__((weak));
 
-/* No descriptor of ours may be 0, 1 or 2: libraries write to these numbers. */
+/* Our descriptors should not be 0, 1 or 2, because libraries write to these numbers. If /dev/null
+ * cannot be opened, they may be. */
 static void fill_standard(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC); /* 0, because all are closed */

@@ -10,7 +10,8 @@
 
 #include "symbol/elf_check.h"
 
-/* Opens only a regular file: opening a FIFO would wait, and opening a device may have effects. */
+/* Opens PATH without waiting, as an open of a FIFO would, and closes it again when it is not a
+ * regular file. */
 static int open_regular(const char *path, uint64_t *size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

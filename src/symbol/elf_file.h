@@ -17,14 +17,14 @@
  * we would close. */
 typedef struct sp_elf_file {
     Elf *elf;
-    int error;           /* errno of open; 0 when it could be opened */
+    int error;           /* errno of open, or EINVAL: not a regular file; 0: opened */
     const char *problem; /* in a few words, when it was opened but cannot be used */
     sp_file_mark mark;   /* the file as it was when it was opened */
 } sp_elf_file;
 
 #define SP_ELF_FILE_NONE ((sp_elf_file){0})
 
-/* Map the file at PATH. Only a regular file is opened. */
+/* Map the file at PATH. A file of another kind is closed at once, unread. */
 sp_elf_file sp_elf_file_open(const char *path);
 /* FILE is SP_ELF_FILE_NONE afterwards. */
 void sp_elf_file_close(sp_elf_file *file);

@@ -10,10 +10,11 @@
 /* A round later than LATE_NS had to wait for a core. */
 enum { LATE_NS = 20000, DOUBTS_OF_BLOCKED = 64 };
 
-/* Whether the thread may have had the profiler's core at the round's moment. A thread that has been
- * runnable since the last round may have lost that core to the profiler. A thread that is blocked
+/* Whether the thread may have had the profiler's core at the round's moment. A runnable thread may
+ * have lost that core to the profiler, unless it ran during the visit. A thread that is blocked
  * may have run on it until it blocked: a round is often late until some thread blocks and its core
- * becomes free. At most DOUBTS_OF_BLOCKED of these are checked in a round. */
+ * becomes free. A blocked thread is checked only while the round has fewer than
+ * DOUBTS_OF_BLOCKED doubts of both kinds. */
 bool sp_wall_is_doubtful(const sp_wall_place *place)
 {
     if (place->record->wait_class == SP_WAIT_RUNNABLE)
@@ -74,8 +75,9 @@ static void settle_previous_owner(sp_wall_place *place, uint64_t weight_ns,
 }
 
 /* The profiler needs a core itself. When all are busy it takes the core of one thread, and that
- * thread is runnable only because of the visit. It is the thread that ran until the round began. A
- * kernel without SCHED_DEBUG does not say which one that is; then all count as waiting. */
+ * thread is runnable because of the visit, or has blocked just before it. It is the thread that ran
+ * until the round began. A kernel without SCHED_DEBUG does not say which one that is; then all
+ * count as waiting. */
 void sp_wall_resolve_doubts(const sp_wall_round *round)
 {
     uint32_t previous_owner =

@@ -7,7 +7,7 @@
 #include "tool/draw/diff.h"
 #include "tool/text/escape.h"
 
-enum { NUMBERS_COLUMNS = 58, UNSURE_ROWS = 5 };
+enum { NUMBERS_COLUMNS = 51, UNSURE_ROWS = 5 };
 
 /* A request that takes more than this many times as much, or as little, is worth a remark. */
 #define MUCH_LARGER 1.25
@@ -79,7 +79,8 @@ static void write_side(writer *to, char letter, const sp_diff_side *side,
     sp_buffer_add_char(to->out, '\n');
 }
 
-/* "+1.2", or "?" when there are too few samples. */
+/* Write VALUE in FORM, eight columns wide; "?" when it is not finite, because there are too few
+ * samples. */
 static void write_number(writer *to, double value, const char *form)
 {
     char text[32] = "?";
@@ -88,26 +89,34 @@ static void write_number(writer *to, double value, const char *form)
     sp_buffer_printf(to->out, "%8s", text);
 }
 
+/* Write a change; COLORED: in the colour of its direction. */
+static void write_change(writer *to, double change, bool colored)
+{
+    colored = colored && to->terminal->color;
+    if (colored)
+        sp_buffer_add_string(to->out, change > 0 ? "\033[31m" : "\033[34m");
+    write_number(to, change, "%+.1f");
+    if (colored)
+        sp_buffer_add_string(to->out, "\033[0m");
+}
+
+/* Of a row that moved, the change that moved is coloured. */
 static void write_row(writer *to, const sp_function_change *item)
 {
-    bool by_self = !sp_change_is_move(&item->total) && sp_change_is_move(&item->self);
-    const sp_change *shown = by_self ? &item->self : &item->total;
-    bool grew = shown->change > 0;
-    const char *color = !to->terminal->color ? "" : grew ? "\033[31m" : "\033[34m";
-    sp_buffer_add_string(to->out, color);
-    write_number(to, item->total.change, "%+.1f");
-    sp_buffer_add_string(to->out, *color ? "\033[0m" : "");
+    bool by_total = sp_change_is_move(&item->total);
+    write_change(to, item->total.change, by_total);
     write_number(to, item->total.low, "%+.1f");
     write_number(to, item->total.high, "%+.1f");
     write_number(to, item->total.a, "%.1f");
     write_number(to, item->total.b, "%.1f");
-    write_number(to, item->self.change, "%+.1f");
+    write_change(to, item->self.change, !by_total && sp_change_is_move(&item->self));
     sp_buffer_add_string(to->out, "   ");
-    write_fitting(to, item->name, to->terminal->columns - NUMBERS_COLUMNS);
+    unsigned columns = to->terminal->columns;
+    write_fitting(to, item->name, columns > NUMBERS_COLUMNS ? columns - NUMBERS_COLUMNS : 0);
 }
 
-/* Whether the function is in every sample of both sides, as main is. Then it changed as the whole
- * did, and its row would say nothing more. */
+/* Whether ITEM only repeats the change of the whole, as main does: it is in every sample of both
+ * sides, and its own time did not move. Never with SP_BY_SAMPLES. */
 static bool is_in_all(const sp_comparison *comparison, const sp_function_change *item)
 {
     const double rounding = 1e-6;
@@ -176,7 +185,8 @@ static double ratio_of_requests(const sp_comparison *comparison)
     return a > 0 && b > 0 ? b / a : 1;
 }
 
-/* Advise the user to compare requests where shares do not show what happened. */
+/* Advise the user to compare requests, if a request changed by more than MUCH_LARGER, or if no
+ * share moved. */
 static void write_advice_on_requests(writer *to)
 {
     const sp_comparison *comparison = to->answer->comparison;
@@ -195,7 +205,7 @@ static void write_advice_on_requests(writer *to)
                        "often surer than its share");
 }
 
-/* Advise the user when nothing moved. */
+/* Explain intervals without 0 that are not moves. Called when nothing moved. */
 static void write_advice(writer *to)
 {
     const sp_comparison *comparison = to->answer->comparison;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes of samples that name a lock and the span that held it. */
+/* Removes from samples the attributes that name a lock and its holder. */
 #ifndef SP_TOOL_MODEL_HOLDERS_H
 #define SP_TOOL_MODEL_HOLDERS_H
 

@@ -329,7 +329,8 @@ static bool begins_as(parts *list, sp_signal signal)
 
 /* Read a file of several parts as messages of the signal that its first part has, without a check
  * of the other parts. Returns false, with nothing added, when the file has one part, when the first
- * part leaves the signal open, or when another part is damaged, cut, or has unknown fields. */
+ * part leaves the signal open, or when another part is damaged, cut, has unknown fields, or would
+ * take too much memory. */
 static bool read_as_it_begins(sp_input *input, parts *list, int *status)
 {
     bool is_traces = list->count > 1 && begins_as(list, SP_SIGNAL_TRACES);
