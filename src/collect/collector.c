@@ -131,7 +131,7 @@ static sp_window *end_window(sp_collector *collector)
     drain_once(collector);
     settle_wall(collector, window);
     settle_calls(collector, window);
-    sp_drain_unattributed(&collector->drain, window);
+    sp_drain_settle_unattributed(&collector->drain, window);
     window->period_ns = sp_engine_period_ns();
     if (window->wall_period_ns)
         sp_window_complete_wall(window, steal_share(collector, window));

@@ -22,7 +22,7 @@ typedef struct sp_drain_slot {
     sp_forgotten forgotten;
     bool name_is_fresh;                                                  /* read in this window */
     uint64_t ticks, weights, dropped, small_stack, cycles, costed_ticks; /* as last seen */
-    uint64_t cpu_ns, weights_settled; /* at the last sp_drain_unattributed */
+    uint64_t cpu_ns, weights_settled; /* at the last sp_drain_settle_unattributed */
     int64_t carry_ns;                 /* CPU time less weights, not yet reported */
 } sp_drain_slot;
 
@@ -44,7 +44,7 @@ typedef struct sp_drain {
     sp_drain_totals totals;
     sp_attribute_filter filter;
     sp_join_default fallback;           /* as of the last drain */
-    uint64_t cpu_last_ns, weights_last; /* at the last sp_drain_unattributed */
+    uint64_t cpu_last_ns, weights_last; /* at the last sp_drain_settle_unattributed */
     int64_t unattributed_carry_ns;      /* below 0: the weights are ahead of the clock */
     sp_wall_state wall;                 /* as last seen */
     bool without_ticks;                 /* no CPU time is accounted for */
@@ -71,7 +71,7 @@ void sp_drain_begin(sp_drain *drain);
 /* At a window's end, before its period changes: read the CPU clocks, and set
  * window->unattributed_ns to the time that no weight reaches, and window->unattributed_threads to
  * the threads with the most of it. */
-void sp_drain_unattributed(sp_drain *drain, sp_window *window);
+void sp_drain_settle_unattributed(sp_drain *drain, sp_window *window);
 
 /* At a window's end, after the last drain: put the visits that the wall profiler has not put into
  * its ring into WINDOW, with its counts. */
@@ -83,7 +83,7 @@ void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *module
 void sp_drain_settle_calls(sp_drain *drain, sp_window *window, uint32_t max_samples);
 
 /* How far the process's clock is ahead of the weights now, counted from the last
- * sp_drain_unattributed. */
+ * sp_drain_settle_unattributed. */
 int64_t sp_drain_ahead_ns(const sp_drain *drain);
 
 /* The oldest generation that a tick under way, or one that begins before the drain, may be using.

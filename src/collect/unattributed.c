@@ -68,7 +68,7 @@ static void settle_threads(sp_drain *drain, sp_window *window)
 
 /* The process's clock includes threads that were never found, and the last CPU time of threads that
  * have ended. */
-void sp_drain_unattributed(sp_drain *drain, sp_window *window)
+void sp_drain_settle_unattributed(sp_drain *drain, sp_window *window)
 {
     settle_threads(drain, window);
     if (drain->without_ticks)

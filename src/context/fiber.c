@@ -51,7 +51,7 @@ static sp_fiber *fiber_of(uint32_t number)
 
 static sp_fiber *find_fiber(uint32_t number)
 {
-    return sp_slot_is_used(&table.fibers, number) ? fiber_of(number) : NULL;
+    return sp_slot_was_taken(&table.fibers, number) ? fiber_of(number) : NULL;
 }
 
 static uint32_t number_of(const sp_fiber *fiber)
@@ -74,7 +74,7 @@ static void fork_parent(void)
  * neither. */
 static void fork_child(void)
 {
-    for (uint32_t number = 1; number <= sp_slots_used(&table.fibers); number++) {
+    for (uint32_t number = 1; number <= sp_slots_ever_taken(&table.fibers); number++) {
         sp_fiber *fiber = fiber_of(number);
         sp_thread *runner = sp_load_relaxed(&fiber->runner);
         if (!runner || runner == &no_thread || runner == sp_self)

@@ -72,12 +72,12 @@ void sp_threads_set_hook(sp_thread_hook registered, sp_thread_hook exiting)
 
 sp_thread *sp_thread_by_slot(uint32_t slot)
 {
-    return sp_slot_is_used(&registry.slots, slot + 1) ? &sp_thread_states[slot] : NULL;
+    return sp_slot_was_taken(&registry.slots, slot + 1) ? &sp_thread_states[slot] : NULL;
 }
 
 uint32_t sp_thread_slots(void)
 {
-    return sp_slots_used(&registry.slots);
+    return sp_slots_ever_taken(&registry.slots);
 }
 
 static sp_thread **bucket_of(pid_t tid)

@@ -46,13 +46,13 @@ static uint32_t *next_of(const sp_slot_table *table, void *slot)
 
 static void *add_slot(sp_slot_table *table)
 {
-    uint32_t number = sp_load_relaxed(&table->used) + 1;
+    uint32_t number = sp_load_relaxed(&table->ever_taken) + 1;
     if (number > table->maximum || !(table->memory || reserve(table)) ||
         !make_usable(table, (size_t)number * table->slot_bytes))
         return NULL;
     void *slot = slot_at(table, number);
     table->init(slot, number);
-    sp_store_release(&table->used, number); /* pairs with sp_slots_used */
+    sp_store_release(&table->ever_taken, number); /* pairs with sp_slots_ever_taken */
     return slot;
 }
 

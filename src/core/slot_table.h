@@ -5,10 +5,9 @@
  * Slots have numbers from 1 on; 0 is none. A lock of the owner guards which slots are used and
  * which are free. The slot that was given back last is taken next.
  *
- * | operation                        | thread               | the owner's lock |
- * | sp_slot_is_used, sp_slots_used   | any; signals: safe   | not needed       |
- * | sp_slot_fits                     | any; signals: safe   | not needed       |
- * | sp_slot_take, _give, _open, _close, sp_slots_left | any; signals: never | held |
+ * | operation                                              | thread              | owner's lock |
+ * | sp_slot_was_taken, sp_slots_ever_taken, sp_slot_fits   | any; signals: safe  | not needed   |
+ * | sp_slot_take, _give, _open, _close, _is_available      | any; signals: never | held         |
  *
  * Threads, fibers and carriers have such tables. Spans do not (trace/pool.h): their free slots go
  * from thread to thread in batches, so that most starts and ends take no lock. The generation of a
@@ -26,14 +25,14 @@
  * first time, before another thread can find it. */
 typedef void sp_slot_init(void *slot, uint32_t number);
 
-/* Invariants: slots 1 to `used` were taken at least once, and `used` never shrinks. Each number in
- * the list of free slots is one of these. */
+/* Invariants: slots 1 to `ever_taken` were taken at least once, and `ever_taken` never shrinks.
+ * Each number in the list of free slots is one of these. */
 typedef struct sp_slot_table {
     uint32_t slot_bytes, next_at, maximum; /* constant */
     sp_slot_init *init;
     void *memory;        /* slot 1; NULL: nothing is reserved yet */
     size_t usable_bytes; /* at the beginning of `memory` */
-    _Atomic uint32_t used;
+    _Atomic uint32_t ever_taken;
     uint32_t free_list; /* the first free slot; the next one is at next_at */
 } sp_slot_table;
 
@@ -58,21 +57,21 @@ void *sp_slot_take(sp_slot_table *table);
 /* Give SLOT back: it is free. */
 void sp_slot_give(sp_slot_table *table, void *slot);
 /* Whether a slot is free or can be added. (The take may still fail when memory is short.) */
-static inline bool sp_slots_left(const sp_slot_table *table)
+static inline bool sp_slot_is_available(const sp_slot_table *table)
 {
-    return table->free_list || sp_load_relaxed(&table->used) < table->maximum;
+    return table->free_list || sp_load_relaxed(&table->ever_taken) < table->maximum;
 }
 
 /* How many slots were ever taken: the bound for a loop over all. */
-static inline uint32_t sp_slots_used(const sp_slot_table *table)
+static inline uint32_t sp_slots_ever_taken(const sp_slot_table *table)
 {
-    return sp_load_acquire(&table->used); /* pairs with the release in sp_slot_take */
+    return sp_load_acquire(&table->ever_taken); /* pairs with the release in sp_slot_take */
 }
 
 /* Whether NUMBER, which may be any value, is that of a slot that was taken at least once. */
-static inline bool sp_slot_is_used(const sp_slot_table *table, uint32_t number)
+static inline bool sp_slot_was_taken(const sp_slot_table *table, uint32_t number)
 {
-    return number - 1 < sp_slots_used(table); /* 0 wraps around */
+    return number - 1 < sp_slots_ever_taken(table); /* 0 wraps around */
 }
 
 /* --- generations: odd while the handle of a slot is valid ------------------------------------- */

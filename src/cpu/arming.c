@@ -167,7 +167,7 @@ static void suspend_locked(sp_thread *thread)
         sp_run.armed_threads--; /* synthetic: nothing is left to close */
 }
 
-static bool wait_for_ticks(void)
+static bool wait_until_no_tick_runs(void)
 {
     for (int round = 0; round < 1000; round++) {
         bool busy = false;
@@ -189,7 +189,7 @@ bool sp_disarm_all_locked(void)
     sp_lock_give(&sp_run.lock);
     if (sp_run_has_signal())
         usleep(SETTLE_US);
-    bool quiet = wait_for_ticks();
+    bool quiet = wait_until_no_tick_runs();
     sp_lock_take(&sp_run.lock);
     if (sp_run.number == run)
         sp_for_each_thread(sp_disarm_locked);

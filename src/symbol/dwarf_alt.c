@@ -79,7 +79,7 @@ bool sp_dwarf_alt_open(sp_dwarf_alt *alt, Dwarf *dwarf, const char *path,
                            file.problem ? file.problem : "not the one that it was made with");
         }
         if (alt->dwarf)
-            alt->elf = sp_elf_file_keep(&file, &alt->mark);
+            alt->elf = sp_elf_file_take(&file, &alt->mark);
         else
             sp_elf_file_close(&file);
     }

@@ -64,10 +64,12 @@ void sp_elf_file_close(sp_elf_file *file)
     *file = SP_ELF_FILE_NONE;
 }
 
-Elf *sp_elf_file_keep(const sp_elf_file *file, sp_file_mark *mark)
+Elf *sp_elf_file_take(sp_elf_file *file, sp_file_mark *mark)
 {
+    Elf *elf = file->elf;
     *mark = file->mark;
-    return file->elf;
+    *file = SP_ELF_FILE_NONE;
+    return elf;
 }
 
 bool sp_elf_has_build_id(Elf *elf, const void *id, size_t length)

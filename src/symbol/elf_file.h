@@ -29,8 +29,8 @@ sp_elf_file sp_elf_file_open(const char *path);
 /* FILE is SP_ELF_FILE_NONE afterwards. */
 void sp_elf_file_close(sp_elf_file *file);
 /* Take the Elf (NULL: none) and its mark out of FILE. The caller calls elf_end and
- * sp_file_mark_deinit for them. */
-Elf *sp_elf_file_keep(const sp_elf_file *file, sp_file_mark *mark);
+ * sp_file_mark_deinit for them. FILE is SP_ELF_FILE_NONE afterwards. */
+Elf *sp_elf_file_take(sp_elf_file *file, sp_file_mark *mark);
 
 /* The section NAME, with its header in *HEADER; NULL when there is none. */
 Elf_Scn *sp_elf_find_section(Elf *elf, const char *name, GElf_Shdr *header);

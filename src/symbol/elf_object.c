@@ -316,8 +316,8 @@ void sp_elf_object_open(sp_elf_object *object, const sp_module *module, const ch
         debug = open_separate(&s, loaded.elf, fetched);
         open_dwarf(object, &debug, &s);
     }
-    object->loaded = sp_elf_file_keep(&loaded, &object->loaded_mark);
-    object->debug = sp_elf_file_keep(&debug, &object->debug_mark);
+    object->loaded = sp_elf_file_take(&loaded, &object->loaded_mark);
+    object->debug = sp_elf_file_take(&debug, &object->debug_mark);
     open_debugdata(object, &s);
 }
 

@@ -243,7 +243,7 @@ static void init_slot(void *slot, uint32_t index)
  * entries are pinned. The caller frees the entries in *GONE after the lock is given back. */
 static uint32_t take_slot_locked(size_t bytes, entry **gone)
 {
-    while (!sp_slots_left(&table.slot_table) || table.bytes + bytes > SP_CARRIER_BYTES_MAX)
+    while (!sp_slot_is_available(&table.slot_table) || table.bytes + bytes > SP_CARRIER_BYTES_MAX)
         if (!evict_locked(gone))
             return 0;
     const carrier_slot *slot = sp_slot_take(&table.slot_table);
@@ -337,7 +337,7 @@ static void fork_parent(void)
 
 static void fork_child(void)
 {
-    for (uint32_t index = 1; index <= sp_slots_used(&table.slot_table); index++) {
+    for (uint32_t index = 1; index <= sp_slots_ever_taken(&table.slot_table); index++) {
         uint64_t word = sp_load_relaxed(&slots[index].word);
         if (USES_OF(word) != UNUSED)
             sp_store_relaxed(&slots[index].word, (word & ~USES_MAX) | UNPINNED);

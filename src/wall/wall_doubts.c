@@ -8,18 +8,18 @@
 #include "wall/wall_run.h"
 
 /* A round later than LATE_NS had to wait for a core. */
-enum { LATE_NS = 20000, DOUBTS_OF_BLOCKED = 64 };
+enum { LATE_NS = 20000, MOST_DOUBTS_WITH_BLOCKED = 64 };
 
 /* Whether the thread may have had the profiler's core at the round's moment. A runnable thread may
  * have lost that core to the profiler, unless it ran during the visit. A thread that is blocked
  * may have run on it until it blocked: a round is often late until some thread blocks and its core
  * becomes free. A blocked thread is checked only while the round has fewer than
- * DOUBTS_OF_BLOCKED doubts of both kinds. */
+ * MOST_DOUBTS_WITH_BLOCKED doubts of both kinds. */
 bool sp_wall_is_doubtful(const sp_wall_place *place)
 {
     if (place->record->wait_class == SP_WAIT_RUNNABLE)
         return place->is_still;
-    return sp_wall.late_ns > LATE_NS && sp_wall.doubtful_count < DOUBTS_OF_BLOCKED;
+    return sp_wall.late_ns > LATE_NS && sp_wall.doubtful_count < MOST_DOUBTS_WITH_BLOCKED;
 }
 
 /* When thread TID was last on a core, by that core's own clock (/proc/self/task/TID/sched:

@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     for (int signal = SP_SIGNAL_TRACES; signal <= SP_SIGNAL_PROFILES; signal++) {
         const ProtobufCMessageDescriptor *type = sp_signal_descriptor((sp_signal)signal);
-        sp_wire_report report = sp_wire_look(type, data, 0, SP_WIRE_TO_THE_END, length);
+        sp_wire_report report = sp_wire_check(type, data, 0, SP_WIRE_TO_THE_END, length);
         FUZZ_CHECK(report.position <= length);
         FUZZ_CHECK(report.result != SP_WIRE_BAD || report.problem);
         check_try_read(&report, type, data, length);

@@ -67,7 +67,7 @@ static void check_same(const ProtobufCMessageDescriptor *type, const sp_buffer *
     sp_arena memory = {0};
     sp_buffer wanted = SP_BUFFER_INIT(1 << 26), got = SP_BUFFER_INIT(1 << 26);
     ProtobufCMessage *unpacked = protobuf_c_message_unpack(type, NULL, bytes->length, bytes->data);
-    sp_wire_report report = sp_wire_look(type, bytes->data, 0, SP_WIRE_TO_THE_END, bytes->length);
+    sp_wire_report report = sp_wire_check(type, bytes->data, 0, SP_WIRE_TO_THE_END, bytes->length);
     assert_non_null(unpacked);
     assert_int_equal(report.result, SP_WIRE_FINE);
     ProtobufCMessage *read = sp_wire_read(&memory, type, bytes->data, bytes->length);
@@ -203,7 +203,7 @@ static void wire_read_parts_in_parts_take_no_more_than_their_bytes(void **state)
     (void)state;
     sp_arena memory = {0};
     sp_buffer bytes = nested_parts(40);
-    sp_wire_report report = sp_wire_look(VALUE, bytes.data, 0, SP_WIRE_TO_THE_END, bytes.length);
+    sp_wire_report report = sp_wire_check(VALUE, bytes.data, 0, SP_WIRE_TO_THE_END, bytes.length);
     assert_int_equal(report.result, SP_WIRE_FINE);
     assert_non_null(sp_wire_read(&memory, VALUE, bytes.data, bytes.length));
     assert_in_range(memory.used_bytes, 40 * 64, report.memory_bytes + 16 * bytes.length);

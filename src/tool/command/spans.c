@@ -98,7 +98,7 @@ static bool has_cpu_samples(const sp_model *model)
 static int check_sort(const sp_model *model, const char *key, bool groups)
 {
     uint32_t wall = sp_model_wall_type(model, true);
-    bool tells_cpu = !groups && wall != SP_MODEL_NONE && model->types[wall].tells_where;
+    bool tells_cpu = !groups && wall != SP_MODEL_NONE && model->types[wall].has_waiting_samples;
     if ((strcmp(key, "wall") == 0 || strcmp(key, "queue") == 0) && wall == SP_MODEL_NONE)
         return sp_tool_no("spans: --sort %s: the files have no wall profile; record one with "
                           "SPANPROF_WALL_HZ",

@@ -36,7 +36,7 @@ typedef struct wait_table {
     sp_intern holder_functions; /* keys are names with their NUL */
     sp_intern span_names;       /* keys are names with their NUL */
     sp_intern lock_names;       /* keys are names with their NUL */
-    bool tells_lock;            /* some line has a lock */
+    bool has_locks;             /* some line has a lock */
     wait_line *lines;
     size_t capacity;
 } wait_table;
@@ -84,7 +84,7 @@ static wait_line *line_of(wait_table *table, const sp_model_sample *sample)
                                            .holder = key[2],
                                            .holder_function = key[3],
                                            .lock = key[4]};
-    table->tells_lock |= is_new && sample->lock != SP_MODEL_NONE;
+    table->has_locks |= is_new && sample->lock != SP_MODEL_NONE;
     return &table->lines[number];
 }
 
@@ -249,7 +249,7 @@ static unsigned widest(const wait_table *table, size_t shown, int column)
 static void fit_columns(unsigned widths[TEXTS], const wait_table *table, size_t shown,
                         const sp_terminal *terminal)
 {
-    unsigned most = SP_SPANS_WHOLE_NAME, texts = table->tells_lock ? TEXTS : TEXTS - 1;
+    unsigned most = SP_SPANS_WHOLE_NAME, texts = table->has_locks ? TEXTS : TEXTS - 1;
     if (terminal->has_width)
         most = terminal->columns > OTHERS + texts * LEAST ? (terminal->columns - OTHERS) / texts
                                                           : LEAST;
@@ -282,7 +282,7 @@ static void add_line(sp_buffer *out, const wait_table *table, const wait_line *l
     sp_format_duration(waited, line->delay_ns);
     sp_buffer_printf(out, "%8s  %8llu  ", waited, (unsigned long long)line->contentions);
     for (int i = 0; i < TEXTS; i++) {
-        if (i == LOCK && !table->tells_lock)
+        if (i == LOCK && !table->has_locks)
             continue;
         sp_spans_add_cell(out, text_of(table, line, i), widths[i], true, terminal);
         if (i == FUNCTION || i == LOCK)
@@ -301,7 +301,7 @@ static int write_text(const wait_table *table, size_t shown)
     fit_columns(widths, table, shown, &terminal);
     sp_buffer_printf(&out, "%8s  %8s  %-*s  %-16s  %-*s  ", "waited", "times", (int)widths[WAITER],
                      heads[WAITER], "span id", (int)widths[FUNCTION], heads[FUNCTION]);
-    if (table->tells_lock)
+    if (table->has_locks)
         sp_buffer_printf(&out, "%-*s  ", (int)widths[LOCK], heads[LOCK]);
     sp_buffer_printf(&out, "%-*s  %-16s  %s\n", (int)widths[HOLDER], heads[HOLDER], "span id",
                      heads[HOLDER_FUNCTION]);

@@ -15,7 +15,7 @@ sp_wall_columns sp_wall_columns_find(const sp_model *model)
         return (sp_wall_columns){0};
     return (sp_wall_columns){.type = &model->types[wall],
                              .total = wall != sp_model_time_type(model),
-                             .bar = model->types[wall].tells_where};
+                             .bar = model->types[wall].has_waiting_samples};
 }
 
 unsigned sp_wall_columns_width(sp_wall_columns columns)

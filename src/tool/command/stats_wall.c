@@ -54,7 +54,7 @@ void sp_wall_stats_sample(sp_wall_stats *stats, const sp_model *model,
 
 json_t *sp_wall_stats_json(const sp_wall_stats *stats, const sp_model_type *type)
 {
-    json_t *time = type->tells_where ? sp_where_json(stats->where_ns) : json_object();
+    json_t *time = type->has_waiting_samples ? sp_where_json(stats->where_ns) : json_object();
     return json_pack("{s:O, s:o, s:I, s:O}", "visits", stats->visits, "time", time, "steal_ns",
                      (json_int_t)stats->steal_ns, "descriptors", stats->descriptors);
 }
@@ -127,7 +127,7 @@ void sp_wall_stats_text(sp_buffer *out, const sp_wall_stats *stats, const sp_mod
 {
     uint64_t whole = sp_where_sum(stats->where_ns);
     add_visits(out, stats->visits, explain);
-    if (type->tells_where)
+    if (type->has_waiting_samples)
         add_classes(out, stats, whole, explain);
     if (stats->steal_ns) {
         add_time(out, stats->steal_ns, whole, "of it taken by the host (steal)");

@@ -166,7 +166,8 @@ static void write_unsure(writer *to)
     }
 }
 
-static bool is_beside_zero(const sp_change *change)
+/* Whether 0 is outside the interval of CHANGE. */
+static bool excludes_zero(const sp_change *change)
 {
     return change->is_asked && (change->low > 0 || change->high < 0);
 }
@@ -209,10 +210,10 @@ static void write_advice_on_requests(writer *to)
 static void write_advice(writer *to)
 {
     const sp_comparison *comparison = to->answer->comparison;
-    bool is_beside = false;
+    bool some_exclude_zero = false;
     for (size_t i = 0; i < comparison->count; i++)
-        is_beside = is_beside || is_beside_zero(&comparison->items[i].total);
-    if (is_beside)
+        some_exclude_zero = some_exclude_zero || excludes_zero(&comparison->items[i].total);
+    if (some_exclude_zero)
         write_line(to, "an interval without 0 is not yet a move: one in 20 questions has such an "
                        "interval by chance; more samples would tell");
 }

@@ -144,9 +144,9 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
     sp_format_duration(error, error_ns);
     snprintf(legend->amount, sizeof legend->amount, "%s: %s%s%s in %s", label, value,
              error_ns ? " ± " : "", error_ns ? error : "", SP_COUNTED(selection->count, "sample"));
-    if (type->tells_where)
+    if (type->has_waiting_samples)
         sp_where_format(legend->where, selection->where_ns);
-    else if (type->may_tell_lock)
+    else if (type->is_wait)
         sp_waited_format(legend->where, selection);
     else if (selection->count < SP_SHARES_EVENTS_LEAST ||
              !sp_advice_waited(legend->where, selection, options->has_button))

@@ -147,13 +147,13 @@ static json_t *stack_of(const sp_model *model, const sp_model_sample *sample)
         json_pack("{s:o, s:I, s:I, s:s, s:s}", "frames", frames_of(model, sample->stack), "value",
                   (json_int_t)sample->value, "count", (json_int_t)sample->count, "trace_id",
                   trace_id, "span_id", span_id);
-    if (model->types[sample->type].tells_where)
+    if (model->types[sample->type].has_waiting_samples)
         add_wait(stack, model, sample);
-    if (model->types[sample->type].tells_age)
+    if (model->types[sample->type].has_ages)
         add_age(stack, model, sample);
     if (model->types[sample->type].is_contention)
         add_holder(stack, model, sample);
-    if (model->types[sample->type].tells_lock)
+    if (model->types[sample->type].has_locks)
         add_lock(stack, model, sample);
     return stack;
 }
@@ -220,7 +220,7 @@ json_t *sp_flame_json(const sp_selection *selection)
                   "unit", type->unit, "total", (json_int_t)selection->value, "count",
                   (json_int_t)selection->count, "sure", selection->count >= SP_SHARES_EVENTS_LEAST,
                   "stacks", stacks, "functions", functions_json(selection));
-    if (type->tells_where)
+    if (type->has_waiting_samples)
         json_object_set_new(answer, "wall", sp_where_json(selection->where_ns));
     if (queued.queued_ns)
         json_object_set_new(answer, "queued_ns", json_integer((json_int_t)queued.queued_ns));

@@ -64,7 +64,7 @@ static bool shorten_ends(sp_flame_tree *tree, double percent)
 static bool sum_where(sp_flame_tree *tree)
 {
     const sp_model *model = tree->selection->model;
-    if (!model->types[tree->selection->type].tells_where)
+    if (!model->types[tree->selection->type].has_waiting_samples)
         return true;
     tree->where_ns = calloc((size_t)tree->count * SP_WHERE_COUNT, sizeof *tree->where_ns);
     for (uint32_t i = 0; tree->where_ns && i < model->sample_index.count; i++) {

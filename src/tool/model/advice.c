@@ -41,7 +41,7 @@ static const char *rate_of(const sp_selection *selection)
         return "a higher SPANPROF_WALL_HZ";
     if (is_of_blocks(selection))
         return "a smaller SPANPROF_ALLOC_BYTES";
-    if (type->may_tell_lock)
+    if (type->is_wait)
         return "a smaller SPANPROF_LOCK_NS";
     return is_cpu(selection) ? "a higher SPANPROF_CPU_HZ" : NULL;
 }
@@ -189,7 +189,7 @@ static const char *why_none(const sp_selection *selection)
     const sp_model_type *type = &selection->model->types[selection->type];
     if (is_of_blocks(selection))
         return ": it allocated less than about one sample stands for";
-    if (type->may_tell_lock)
+    if (type->is_wait)
         return ": it waited less than about one sample stands for";
     return type->is_wall ? ": it was too short for the sampling rate" : "";
 }
@@ -230,7 +230,7 @@ void sp_advice_none_of_several(char out[SP_ADVICE_LENGTH], const sp_selection *s
     const sp_model *model = selection->model;
     char rate[80];
     add_rate(rate, sizeof rate, selection);
-    if (is_of_blocks(selection) || model->types[selection->type].may_tell_lock)
+    if (is_of_blocks(selection) || model->types[selection->type].is_wait)
         snprintf(out, SP_ADVICE_LENGTH,
                  "too little was %s for a sample (%s), or they were not active on the thread that "
                  "did it",
@@ -309,7 +309,7 @@ uint64_t sp_wall_error_ns(const sp_selection *selection)
     uint64_t waited = selection->value;
     if (!type->is_wall)
         return 0;
-    if (type->tells_where && selection->where_ns[SP_WHERE_CPU] <= waited)
+    if (type->has_waiting_samples && selection->where_ns[SP_WHERE_CPU] <= waited)
         waited -= selection->where_ns[SP_WHERE_CPU];
     return sp_model_visits_error_ns(sp_model_period_ns(type), waited);
 }

@@ -73,12 +73,12 @@ typedef struct sp_model_type {
     const char *period_unit; /* "": no period, or the period is the value of one event */
     bool is_wall;            /* wall time in nanoseconds: its samples have classes */
     /* some sample says that it waited; if false, SP_WHERE_CPU may be waiting, too */
-    bool tells_where;
+    bool has_waiting_samples;
     bool is_snapshot; /* what was allocated at a moment: the last profile of each process counts */
-    bool tells_age;   /* some sample says how old its blocks are */
+    bool has_ages;    /* some sample says how old its blocks are */
     bool is_contention; /* waits for locks: samples may name the holder */
-    bool may_tell_lock; /* waits for locks, conditions or semaphores */
-    bool tells_lock;    /* some sample names the lock that it waited for */
+    bool is_wait;       /* waits for locks, conditions or semaphores: samples may name the lock */
+    bool has_locks;     /* some sample names the lock that it waited for */
     /* After sp_model_find_hidden. */
     bool hides_inner; /* the samples of spans below a local root are linked to the local root */
     bool is_unlinked; /* hardly a sample is linked to a span */

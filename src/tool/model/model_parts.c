@@ -230,9 +230,9 @@ static bool add_types(sp_model *whole, const sp_model *part, renumbering *to)
         sp_model_type *type = &whole->types[to->types[i]];
         type->profiles += from->profiles;
         sp_sum_add(&type->samples, from->samples);
-        type->tells_where = type->tells_where || from->tells_where;
-        type->tells_age = type->tells_age || from->tells_age;
-        type->tells_lock = type->tells_lock || from->tells_lock;
+        type->has_waiting_samples = type->has_waiting_samples || from->has_waiting_samples;
+        type->has_ages = type->has_ages || from->has_ages;
+        type->has_locks = type->has_locks || from->has_locks;
     }
     return done;
 }

@@ -426,7 +426,7 @@ static bool find_lock(profile_reader *reader, const sp_model_lock *lock, sp_mode
     if (lock->name == SP_MODEL_NONE && lock->address == SP_MODEL_NONE)
         return true;
     sample->lock = sp_intern_put(&reader->model->locks, lock, sizeof *lock, NULL);
-    reader->model->types[sample->type].tells_lock = true;
+    reader->model->types[sample->type].has_locks = true;
     return sample->lock != SP_INTERN_FAILED || fail_memory(reader);
 }
 
@@ -435,7 +435,7 @@ static bool find_wait(profile_reader *reader, const Sp__Profiles__Sample *messag
                       sp_model_sample *sample)
 {
     sp_model_type *type = &reader->model->types[sample->type];
-    bool tells = type->is_wall || type->is_snapshot || type->may_tell_lock;
+    bool tells = type->is_wall || type->is_snapshot || type->is_wait;
     sp_model_lock lock = {SP_MODEL_NONE, SP_MODEL_NONE};
     const char *holder_trace = NULL, *holder_span = NULL;
     for (size_t i = 0; tells && i < message->n_attribute_indices; i++) {
@@ -450,8 +450,8 @@ static bool find_wait(profile_reader *reader, const Sp__Profiles__Sample *messag
     }
     if (sample->where == SP_WHERE_LOCK)
         sample->where = sp_model_lock_kind(reader->model, sample->stack);
-    type->tells_where = type->tells_where || sample->where != SP_WHERE_CPU;
-    type->tells_age = type->tells_age || sample->age != SP_MODEL_NONE;
+    type->has_waiting_samples = type->has_waiting_samples || sample->where != SP_WHERE_CPU;
+    type->has_ages = type->has_ages || sample->age != SP_MODEL_NONE;
     return find_lock(reader, &lock, sample) &&
            (!type->is_contention ||
             find_holder(reader, holder_trace, holder_span, &sample->holder));
@@ -572,7 +572,7 @@ bool sp_model_find_type(sp_model *model, const sp_model_type *like, uint32_t *ou
         .period_unit = sp_model_text(model, period_unit),
         .is_snapshot = sp_is_snapshot_name(name_text),
         .is_contention = is_contention_name(name_text),
-        .may_tell_lock = is_contention_name(name_text) || is_wait_name(name_text),
+        .is_wait = is_contention_name(name_text) || is_wait_name(name_text),
         .is_wall = strcmp(unit_text, "nanoseconds") == 0 &&
                    (strcmp(name_text, "wall") == 0 || strcmp(name_text, "wall_innermost") == 0)};
     return true;

@@ -52,7 +52,7 @@ static void add_span(sums *sums, const sp_model_span *span)
 /* Without classes of waits, all wall time counts as visits, because their error is larger. */
 static double cpu_of(const sp_model_type *type, const sums *sums)
 {
-    return type->tells_where ? sums->cpu : 0;
+    return type->has_waiting_samples ? sums->cpu : 0;
 }
 
 /* The standard error of the wall time: from its visits, and from its ticks of CPU time. */

@@ -102,7 +102,7 @@ static int select_outlived(sp_selection *selection)
         return sp_tool_wrong("--outlived is for what is still allocated: ask for --type inuse, not "
                              "for %s",
                              type->name);
-    if (!type->tells_age)
+    if (!type->has_ages)
         return sp_tool_no("the profile does not tell what has outlived its request: none of its "
                           "samples has the attribute " SP_LIVE_AGE_KEY
                           ", which files have and the network has not; record with "
@@ -148,7 +148,7 @@ static int select_type(sp_selection *selection, const sp_select_options *options
         return select_outlived(selection);
     note_other_unit(selection, options->type);
     selection->off_cpu = options->type && strcmp(options->type, "offcpu") == 0;
-    if (selection->off_cpu && !model->types[selection->type].tells_where)
+    if (selection->off_cpu && !model->types[selection->type].has_waiting_samples)
         return sp_tool_no(
             "the wall profile does not tell what was off CPU: none of its samples has "
             "the attribute " SP_WHERE_KEY

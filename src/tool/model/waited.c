@@ -153,7 +153,7 @@ void sp_waited_format(char out[SP_WAITED_LENGTH], const sp_selection *selection)
     const sp_model_type *type = &selection->model->types[selection->type];
     waited_table table = {0};
     *out = 0;
-    if (type->may_tell_lock && fill(&table, selection) && table.texts.count) {
+    if (type->is_wait && fill(&table, selection) && table.texts.count) {
         uint32_t best = largest(&table);
         format(out, sp_intern_key(&table.texts, best), table.values[best], selection->value,
                type->unit);

@@ -21,7 +21,7 @@ sp_input_likeness sp_input_is_pprof(const uint8_t *data, size_t length)
     enum { SAMPLE_TYPE = 1, STRING_TABLE = 6 };
     uint32_t needed = 1u << SAMPLE_TYPE | 1u << STRING_TABLE;
     sp_wire_report report =
-        sp_wire_look(&sp__pprof__profile__descriptor, data, 0, SP_WIRE_TO_THE_END, length);
+        sp_wire_check(&sp__pprof__profile__descriptor, data, 0, SP_WIRE_TO_THE_END, length);
     bool has_types = report.top_level_set & 1u << SAMPLE_TYPE;
     if (report.memory_bytes > MAX_MEMORY_BYTES)
         return SP_INPUT_OTHER;

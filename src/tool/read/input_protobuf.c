@@ -37,10 +37,10 @@ static bool has_shape(const sp_wire_report *report, sp_signal signal)
     return report->top_level_set && (report->top_level_set & ~allowed) == 0;
 }
 
-static sp_wire_report look_bare(sp_signal signal, const uint8_t *data, size_t length)
+static sp_wire_report check_bare(sp_signal signal, const uint8_t *data, size_t length)
 {
     sp_wire_report report =
-        sp_wire_look(sp_signal_descriptor(signal), data, 0, SP_WIRE_TO_THE_END, length);
+        sp_wire_check(sp_signal_descriptor(signal), data, 0, SP_WIRE_TO_THE_END, length);
     if (!has_shape(&report, signal))
         report.result = SP_WIRE_BAD;
     return report;
@@ -74,24 +74,24 @@ typedef struct part_message {
 } part_message;
 
 /* Frames that follow each other: all that begin at bytes [START, END). */
-typedef struct part {
+typedef struct file_part {
     size_t start, end;
     sp_wire_report report;
     size_t whole_end;      /* where the last message begins that was checked */
     uint64_t whole_fields; /* how many known fields the messages before whole_end have */
     part_message *messages;
     size_t count, capacity;
-    bool failed; /* memory is short */
-    bool is_odd; /* cannot be read without a check by sp_wire_look */
-} part;
+    bool failed;      /* memory is short */
+    bool needs_check; /* cannot be read without a check by sp_wire_check */
+} file_part;
 
 typedef struct parts {
     const uint8_t *data;
     size_t length;
     const char *path;
     sp_signal signal;
-    bool were_looked_at; /* sp_wire_look has found that they are messages of SIGNAL */
-    part *items;
+    bool are_checked; /* sp_wire_check found that they are messages of SIGNAL */
+    file_part *items;
     size_t count, capacity;
     size_t threads;
     sp_arena memory[SP_PARALLEL_MOST]; /* by thread */
@@ -101,7 +101,7 @@ static bool add_part(parts *list, size_t start)
 {
     if (!SP_REACH(list->items, list->count, list->capacity, 64))
         return false;
-    list->items[list->count++] = (part){.start = start, .end = list->length};
+    list->items[list->count++] = (file_part){.start = start, .end = list->length};
     return true;
 }
 
@@ -116,7 +116,7 @@ static bool list_parts(parts *list)
     while (sp_wire_varint(list->data, list->length, &position, &size) &&
            size < list->length - position) {
         position += size;
-        part *last = &list->items[list->count - 1];
+        file_part *last = &list->items[list->count - 1];
         if (position - last->start < SP_PARALLEL_PART_BYTES)
             continue;
         last->end = position;
@@ -136,18 +136,18 @@ static void forget_parts(parts *list)
     free(list->items);
 }
 
-/* Check the frames of OWN, and make one report of them. */
-static sp_wire_report look_frames(const parts *list, part *own)
+/* Check the frames of PART, and make one report of them. */
+static sp_wire_report check_frames(const parts *list, file_part *part)
 {
     sp_wire_report total = {0};
     const ProtobufCMessageDescriptor *type = sp_signal_descriptor(list->signal);
     const uint8_t *data = list->data;
     size_t length = list->length;
-    const sp_wire_report empty = sp_wire_look(type, data, 0, 0, length);
-    for (size_t position = own->start; position < own->end && total.result == SP_WIRE_FINE;) {
+    const sp_wire_report empty = sp_wire_check(type, data, 0, 0, length);
+    for (size_t position = part->start; position < part->end && total.result == SP_WIRE_FINE;) {
         uint64_t size;
-        own->whole_end = position;
-        own->whole_fields = total.fields;
+        part->whole_end = position;
+        part->whole_fields = total.fields;
         if (!sp_wire_varint(data, length, &position, &size) || size > SIZE_MAX / 2) {
             total.result = position >= length ? SP_WIRE_CUT : SP_WIRE_BAD;
             total.position = position;
@@ -159,7 +159,7 @@ static sp_wire_report look_frames(const parts *list, part *own)
         }
         if (position >= length)
             return cut_at(total, length);
-        sp_wire_report one = sp_wire_look(type, data, position, position + size, length);
+        sp_wire_report one = sp_wire_check(type, data, position, position + size, length);
         if (!has_shape(&one, list->signal))
             one.result = SP_WIRE_BAD;
         add_report(&total, &one);
@@ -168,26 +168,26 @@ static sp_wire_report look_frames(const parts *list, part *own)
     return total;
 }
 
-static void look_part(void *state, size_t thread, size_t number)
+static void check_part(void *state, size_t thread, size_t number)
 {
     const parts *list = state;
-    part *own = &list->items[number];
+    file_part *part = &list->items[number];
     (void)thread;
-    own->report = look_frames(list, own);
+    part->report = check_frames(list, part);
 }
 
 /* Check all frames, and make one report of them. The first part is checked alone, because in most
  * cases it shows already that the bytes have another format. */
-static sp_wire_report look_framed(parts *list, reading *as)
+static sp_wire_report check_framed(parts *list, reading *candidate)
 {
     sp_wire_report total = {0};
-    list->signal = as->signal;
-    look_part(list, 0, 0);
+    list->signal = candidate->signal;
+    check_part(list, 0, 0);
     if (list->items[0].report.result == SP_WIRE_FINE && list->count > 1)
-        sp_parallel_run(list->threads, list->count, look_part, list);
+        sp_parallel_run(list->threads, list->count, check_part, list);
     for (size_t i = 0; i < list->count && total.result == SP_WIRE_FINE; i++) {
-        as->whole_bytes = list->items[i].whole_end;
-        as->whole_fields = total.fields + list->items[i].whole_fields;
+        candidate->whole_bytes = list->items[i].whole_end;
+        candidate->whole_fields = total.fields + list->items[i].whole_fields;
         add_report(&total, &list->items[i].report);
     }
     if (total.result == SP_WIRE_FINE && total.fields == 0)
@@ -212,8 +212,8 @@ static reading best_reading(parts *list)
     for (int framed = 1; framed >= 0; framed--) {
         for (int signal = 0; signal < 2; signal++) {
             reading next = {.framed = framed, .signal = (sp_signal)signal};
-            next.report = framed ? look_framed(list, &next)
-                                 : look_bare(next.signal, list->data, list->length);
+            next.report = framed ? check_framed(list, &next)
+                                 : check_bare(next.signal, list->data, list->length);
             if (is_better(&next.report, &best.report))
                 best = next;
         }
@@ -231,52 +231,53 @@ static int add_message(sp_input *input, const char *path, sp_signal signal, cons
     return sp_input_add(input, path, signal, length, message);
 }
 
-static bool keep_message(part *own, size_t bytes, ProtobufCMessage *message)
+static bool keep_message(file_part *part, size_t bytes, ProtobufCMessage *message)
 {
-    if (!message || !SP_REACH(own->messages, own->count, own->capacity, 16))
+    if (!message || !SP_REACH(part->messages, part->count, part->capacity, 16))
         return false;
-    own->messages[own->count++] = (part_message){.bytes = bytes, .message = message};
+    part->messages[part->count++] = (part_message){.bytes = bytes, .message = message};
     return true;
 }
 
-static bool read_frame(const parts *list, part *own, sp_arena *memory, const uint8_t *data,
+static bool read_frame(const parts *list, file_part *part, sp_arena *memory, const uint8_t *data,
                        size_t length)
 {
     const ProtobufCMessageDescriptor *type = sp_signal_descriptor(list->signal);
     ProtobufCMessage *message = NULL;
-    if (list->were_looked_at)
+    if (list->are_checked)
         message = sp_wire_read(memory, type, data, length);
     else
-        own->is_odd = !sp_wire_try_read(memory, type, data, length, &message) ||
-                      memory->used_bytes > MAX_MEMORY_BYTES / list->threads;
-    return own->is_odd || keep_message(own, length, message);
+        part->needs_check = !sp_wire_try_read(memory, type, data, length, &message) ||
+                            memory->used_bytes > MAX_MEMORY_BYTES / list->threads;
+    return part->needs_check || keep_message(part, length, message);
 }
 
 static void read_part(void *state, size_t thread, size_t number)
 {
     parts *list = state;
-    part *own = &list->items[number];
+    file_part *part = &list->items[number];
     if (thread == 0)
-        sp_progress_step("decoding", list->path, own->start, list->length);
-    for (size_t position = own->start; !own->failed && !own->is_odd && position < own->end;) {
+        sp_progress_step("decoding", list->path, part->start, list->length);
+    for (size_t position = part->start;
+         !part->failed && !part->needs_check && position < part->end;) {
         uint64_t size = 0;
         if (!sp_wire_varint(list->data, list->length, &position, &size) ||
             size > list->length - position) {
-            own->is_odd = true;
+            part->needs_check = true;
             return;
         }
-        own->failed =
-            !read_frame(list, own, &list->memory[thread], list->data + position, (size_t)size);
+        part->failed =
+            !read_frame(list, part, &list->memory[thread], list->data + position, (size_t)size);
         position += size;
     }
 }
 
-static int take_part_in(sp_input *input, const parts *list, const part *own)
+static int take_part_in(sp_input *input, const parts *list, const file_part *part)
 {
-    int status = own->failed ? sp_tool_no_memory() : SP_TOOL_DONE;
-    for (size_t i = 0; i < own->count && status == SP_TOOL_DONE; i++)
-        status = sp_input_add(input, list->path, list->signal, own->messages[i].bytes,
-                              own->messages[i].message);
+    int status = part->failed ? sp_tool_no_memory() : SP_TOOL_DONE;
+    for (size_t i = 0; i < part->count && status == SP_TOOL_DONE; i++)
+        status = sp_input_add(input, list->path, list->signal, part->messages[i].bytes,
+                              part->messages[i].message);
     return status;
 }
 
@@ -294,15 +295,15 @@ static int take_all_in(sp_input *input, parts *list)
 static int read_framed(sp_input *input, parts *list, sp_signal signal)
 {
     list->signal = signal;
-    list->were_looked_at = true;
+    list->are_checked = true;
     sp_parallel_run(list->threads, list->count, read_part, list);
     return take_all_in(input, list);
 }
 
-static bool are_odd(const parts *list)
+static bool some_need_check(const parts *list)
 {
     for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].is_odd)
+        if (list->items[i].needs_check)
             return true;
     return false;
 }
@@ -312,7 +313,7 @@ static void drop_messages(parts *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         free(list->items[i].messages);
-        list->items[i] = (part){.start = list->items[i].start, .end = list->items[i].end};
+        list->items[i] = (file_part){.start = list->items[i].start, .end = list->items[i].end};
     }
     for (size_t i = 0; i < list->threads; i++)
         sp_arena_deinit(&list->memory[i]);
@@ -322,7 +323,7 @@ static void drop_messages(parts *list)
 static bool begins_as(parts *list, sp_signal signal)
 {
     list->signal = signal;
-    look_part(list, 0, 0);
+    check_part(list, 0, 0);
     const sp_wire_report *report = &list->items[0].report;
     return report->result == SP_WIRE_FINE && report->fields > 0 && report->unknown == 0;
 }
@@ -339,7 +340,7 @@ static bool read_as_it_begins(sp_input *input, parts *list, int *status)
         return false;
     list->signal = is_traces ? SP_SIGNAL_TRACES : SP_SIGNAL_PROFILES;
     sp_parallel_run(list->threads, list->count, read_part, list);
-    if (are_odd(list)) {
+    if (some_need_check(list)) {
         drop_messages(list);
         return false;
     }
@@ -348,12 +349,12 @@ static bool read_as_it_begins(sp_input *input, parts *list, int *status)
 }
 
 /* Read all messages except the last one, which is cut. It is in the last part. */
-static int read_torn(sp_input *input, parts *list, const reading *as)
+static int read_torn(sp_input *input, parts *list, const reading *candidate)
 {
     char where[48];
     size_t before = input->count;
-    list->items[list->count - 1].end = as->whole_bytes;
-    int status = read_framed(input, list, as->signal);
+    list->items[list->count - 1].end = candidate->whole_bytes;
+    int status = read_framed(input, list, candidate->signal);
     if (status != SP_TOOL_DONE)
         return status;
     snprintf(where, sizeof where, "request %zu", input->count - before + 1);

@@ -3,12 +3,12 @@
 
 #include "wire/json.h"
 
-typedef struct look_state {
+typedef struct check_state {
     const uint8_t *data;
     size_t length;
     size_t position;
     sp_wire_report report;
-} look_state;
+} check_state;
 
 /* Which fields of one message that hold a single message were seen: a bit for each. */
 typedef struct seen_fields {
@@ -16,7 +16,7 @@ typedef struct seen_fields {
     uint64_t once, twice;
 } seen_fields;
 
-static bool stop(look_state *state, sp_wire_result result, size_t position, const char *problem)
+static bool stop(check_state *state, sp_wire_result result, size_t position, const char *problem)
 {
     if (state->report.result == SP_WIRE_FINE) {
         state->report.result = result;
@@ -41,7 +41,7 @@ bool sp_wire_varint_long(const uint8_t *data, size_t length, size_t *position, u
     return false;
 }
 
-static bool take_varint(look_state *state, uint64_t end, uint64_t *out)
+static bool take_varint(check_state *state, uint64_t end, uint64_t *out)
 {
     size_t start = state->position;
     if (!sp_wire_varint(state->data, state->length, &state->position, out)) {
@@ -54,7 +54,7 @@ static bool take_varint(look_state *state, uint64_t end, uint64_t *out)
     return true;
 }
 
-static bool skip_bytes(look_state *state, uint64_t end, uint64_t count)
+static bool skip_bytes(check_state *state, uint64_t end, uint64_t count)
 {
     if (count > end - state->position)
         return stop(state, SP_WIRE_BAD, state->position,
@@ -65,11 +65,11 @@ static bool skip_bytes(look_state *state, uint64_t end, uint64_t count)
     return true;
 }
 
-static bool look_message(look_state *state, const ProtobufCMessageDescriptor *type, uint64_t end,
-                         unsigned depth);
+static bool check_message(check_state *state, const ProtobufCMessageDescriptor *type, uint64_t end,
+                          unsigned depth);
 
-static bool look_bytes(look_state *state, const ProtobufCFieldDescriptor *field, uint64_t end,
-                       unsigned depth)
+static bool check_bytes(check_state *state, const ProtobufCFieldDescriptor *field, uint64_t end,
+                        unsigned depth)
 {
     uint64_t length;
     if (!take_varint(state, end, &length))
@@ -83,12 +83,12 @@ static bool look_bytes(look_state *state, const ProtobufCFieldDescriptor *field,
     if (length > end - state->position)
         return stop(state, SP_WIRE_BAD, state->position,
                     "a message runs over the end of the one around it");
-    return look_message(state, field->descriptor, state->position + length, depth + 1);
+    return check_message(state, field->descriptor, state->position + length, depth + 1);
 }
 
 /* Count the memory for a single message that comes in several parts: the reader copies its parts,
  * at most BYTES, before it reads them. */
-static void note_parts(look_state *state, const ProtobufCMessageDescriptor *type,
+static void note_parts(check_state *state, const ProtobufCMessageDescriptor *type,
                        const ProtobufCFieldDescriptor *field, uint64_t bytes, seen_fields *seen)
 {
     if (!field || field->type != PROTOBUF_C_TYPE_MESSAGE ||
@@ -102,8 +102,8 @@ static void note_parts(look_state *state, const ProtobufCMessageDescriptor *type
     seen->once |= bit;
 }
 
-static bool look_field(look_state *state, const ProtobufCMessageDescriptor *type, uint64_t end,
-                       unsigned depth, seen_fields *seen)
+static bool check_field(check_state *state, const ProtobufCMessageDescriptor *type, uint64_t end,
+                        unsigned depth, seen_fields *seen)
 {
     size_t start = state->position;
     uint64_t tag, ignored;
@@ -128,7 +128,7 @@ static bool look_field(look_state *state, const ProtobufCMessageDescriptor *type
     case SP_WIRE_64:
         return skip_bytes(state, end, 8);
     case SP_WIRE_BYTES:
-        return look_bytes(state, field, end, depth);
+        return check_bytes(state, field, end, depth);
     case SP_WIRE_32:
         return skip_bytes(state, end, 4);
     default:
@@ -136,8 +136,8 @@ static bool look_field(look_state *state, const ProtobufCMessageDescriptor *type
     }
 }
 
-static bool look_message(look_state *state, const ProtobufCMessageDescriptor *type, uint64_t end,
-                         unsigned depth)
+static bool check_message(check_state *state, const ProtobufCMessageDescriptor *type, uint64_t end,
+                          unsigned depth)
 {
     if (depth >= SP_OTLP_MAX_DEPTH)
         return stop(state, SP_WIRE_BAD, state->position, "messages are nested too deep");
@@ -146,17 +146,17 @@ static bool look_message(look_state *state, const ProtobufCMessageDescriptor *ty
     seen_fields seen = {.start = state->position};
     while (state->position < end &&
            !(end == SP_WIRE_TO_THE_END && state->position == state->length))
-        if (!look_field(state, type, end, depth, &seen))
+        if (!check_field(state, type, end, depth, &seen))
             return false;
     if (depth == 0)
         state->report.in_parts = seen.twice != 0;
     return true;
 }
 
-sp_wire_report sp_wire_look(const ProtobufCMessageDescriptor *type, const uint8_t *data,
-                            size_t start, uint64_t end, size_t length)
+sp_wire_report sp_wire_check(const ProtobufCMessageDescriptor *type, const uint8_t *data,
+                             size_t start, uint64_t end, size_t length)
 {
-    look_state state = {.data = data, .length = length, .position = start};
-    look_message(&state, type, end, 0);
+    check_state state = {.data = data, .length = length, .position = start};
+    check_message(&state, type, end, 0);
     return state.report;
 }

@@ -30,8 +30,8 @@ typedef struct sp_wire_report {
 
 /* Check bytes [START, END) of DATA as a message of TYPE. DATA has LENGTH bytes; if END is larger,
  * the message is cut. */
-sp_wire_report sp_wire_look(const ProtobufCMessageDescriptor *type, const uint8_t *data,
-                            size_t start, uint64_t end, size_t length);
+sp_wire_report sp_wire_check(const ProtobufCMessageDescriptor *type, const uint8_t *data,
+                             size_t start, uint64_t end, size_t length);
 
 /* Read the varint at DATA[*POSITION] into *OUT and move *POSITION to the byte after it. Returns
  * false when the varint is cut (then *POSITION is LENGTH) or longer than 10 bytes. */

@@ -18,7 +18,7 @@ typedef struct wire_reader {
     bool allows_unknown; /* accept fields that the type does not know */
     bool always_counts;  /* read all messages in two passes */
     bool needs_counts;   /* found a message that cannot be read in one pass */
-    bool is_odd;         /* the bytes are no message of the type, or have unknown fields that
+    bool is_refused;     /* the bytes are no message of the type, or have unknown fields that
                             allows_unknown does not accept */
 } wire_reader;
 
@@ -92,7 +92,7 @@ static bool take_field(const wire_reader *reader, const ProtobufCMessageDescript
 }
 
 /* Read the field at *POSITION into OUT and move *POSITION to the next one. Returns false at the
- * end, and when there is no valid field, with is_odd set. */
+ * end, and when there is no valid field, with is_refused set. */
 static inline bool next_field(wire_reader *reader, const ProtobufCMessageDescriptor *type,
                               const uint8_t *data, size_t length, size_t *position, wire_field *out)
 {
@@ -100,7 +100,7 @@ static inline bool next_field(wire_reader *reader, const ProtobufCMessageDescrip
         return false;
     if (take_field(reader, type, data, length, position, out))
         return true;
-    reader->is_odd = true;
+    reader->is_refused = true;
     return false;
 }
 
@@ -373,7 +373,7 @@ static ProtobufCMessage *read_counted(wire_reader *reader, const ProtobufCMessag
 {
     field_counts counts;
     count_fields(reader, type, data, length, &counts);
-    ProtobufCMessage *message = reader->is_odd ? NULL : new_message(reader, type);
+    ProtobufCMessage *message = reader->is_refused ? NULL : new_message(reader, type);
     bool done = message && make_lists(reader, message, &counts) &&
                 fill(reader, message, data, length, &counts);
     return done ? message : NULL;
@@ -442,14 +442,14 @@ static ProtobufCMessage *read_plain(wire_reader *reader, const ProtobufCMessageD
     for (size_t position = 0; message && next_field(reader, type, data, length, &position, &at);)
         if (!put_plain(reader, &at, message))
             return NULL;
-    return reader->is_odd ? NULL : message;
+    return reader->is_refused ? NULL : message;
 }
 
 static ProtobufCMessage *read_message(wire_reader *reader, const ProtobufCMessageDescriptor *type,
                                       const uint8_t *data, size_t length)
 {
-    reader->is_odd = reader->is_odd || reader->depth >= SP_OTLP_MAX_DEPTH;
-    if (reader->is_odd || type->n_fields > MOST_FIELDS)
+    reader->is_refused = reader->is_refused || reader->depth >= SP_OTLP_MAX_DEPTH;
+    if (reader->is_refused || type->n_fields > MOST_FIELDS)
         return NULL;
     reader->depth++;
     ProtobufCMessage *message = !reader->always_counts && is_plain(type)
@@ -487,5 +487,5 @@ bool sp_wire_try_read(sp_arena *memory, const ProtobufCMessageDescriptor *type, 
 {
     wire_reader reader = {.memory = memory};
     *out = read_all(&reader, type, data, length);
-    return !reader.is_odd;
+    return !reader.is_refused;
 }

@@ -63,21 +63,21 @@ static void slots_have_numbers_from_one_on_and_the_last_given_is_the_next(void *
     (void)state;
     sp_slot_table table = make_table(THINGS);
     thing *taken[3];
-    assert_false(sp_slot_is_used(&table, 0));
-    assert_false(sp_slot_is_used(&table, 1));
+    assert_false(sp_slot_was_taken(&table, 0));
+    assert_false(sp_slot_was_taken(&table, 1));
     for (uint32_t i = 0; i < 3; i++) {
         taken[i] = sp_slot_take(&table);
         assert_int_equal(taken[i]->number, i + 1);
-        assert_int_equal(sp_slots_used(&table), i + 1);
+        assert_int_equal(sp_slots_ever_taken(&table), i + 1);
     }
     sp_slot_give(&table, taken[0]);
     sp_slot_give(&table, taken[2]);
     assert_ptr_equal(sp_slot_take(&table), taken[2]);
     assert_ptr_equal(sp_slot_take(&table), taken[0]);
-    assert_int_equal(sp_slots_used(&table), 3);
-    assert_true(sp_slot_is_used(&table, 3));
-    assert_false(sp_slot_is_used(&table, 4));
-    assert_false(sp_slot_is_used(&table, UINT32_MAX));
+    assert_int_equal(sp_slots_ever_taken(&table), 3);
+    assert_true(sp_slot_was_taken(&table, 3));
+    assert_false(sp_slot_was_taken(&table, 4));
+    assert_false(sp_slot_was_taken(&table, UINT32_MAX));
     free_table(&table);
 }
 
@@ -95,14 +95,14 @@ static void full_table_gives_none_until_a_slot_is_given_back(void **state)
 {
     (void)state;
     sp_slot_table table = make_table(THINGS);
-    assert_true(sp_slots_left(&table));
+    assert_true(sp_slot_is_available(&table));
     fill(&table, THINGS);
-    assert_false(sp_slots_left(&table));
+    assert_false(sp_slot_is_available(&table));
     assert_null(sp_slot_take(&table));
     thing *last = (thing *)table.memory + THINGS - 1;
     assert_int_equal(last->number, THINGS);
     sp_slot_give(&table, last);
-    assert_true(sp_slots_left(&table));
+    assert_true(sp_slot_is_available(&table));
     assert_ptr_equal(sp_slot_take(&table), last);
     assert_null(sp_slot_take(&table));
     free_table(&table);
@@ -122,7 +122,7 @@ static void table_without_memory_gives_none_and_goes_on_when_there_is_some(void 
     while (sp_slot_take(&table))
         before_the_end++;
     assert_true(before_the_end > 100 && before_the_end < THINGS);
-    assert_int_equal(sp_slots_used(&table), before_the_end);
+    assert_int_equal(sp_slots_ever_taken(&table), before_the_end);
     memory_is_short = false;
     thing *thing = sp_slot_take(&table);
     assert_int_equal(thing->number, before_the_end + 1);
@@ -239,7 +239,7 @@ static void *take_and_give(void *unused)
 static void look_at(uint64_t handle)
 {
     uint32_t number = (uint32_t)(handle >> 32), generation = (uint32_t)handle;
-    if (!sp_slot_is_used(&shared.things, number))
+    if (!sp_slot_was_taken(&shared.things, number))
         return;
     thing *thing = (struct thing *)shared.things.memory + number - 1;
     bool fits = sp_slot_fits(&thing->generation, generation);
@@ -273,7 +273,7 @@ static void threads_that_take_and_give_never_share_a_slot(void **state)
         pthread_join(threads[i], NULL);
     pthread_barrier_destroy(&shared.begin);
     assert_int_equal(sp_load_relaxed(&shared.wrong), 0);
-    assert_true(sp_slots_used(&shared.things) <= TAKERS * HELD);
+    assert_true(sp_slots_ever_taken(&shared.things) <= TAKERS * HELD);
     for (uint32_t i = 0; i < TAKERS * HELD; i++)
         assert_non_null(sp_slot_take(&shared.things));
     assert_null(sp_slot_take(&shared.things));

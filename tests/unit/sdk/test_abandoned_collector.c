@@ -74,12 +74,12 @@ uint32_t __wrap_sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module 
     return __real_sp_symbolizer_frames(symbolizer, module, address, frames);
 }
 
-void __real_sp_drain_unattributed(sp_drain *drain, sp_window *window);
-void __wrap_sp_drain_unattributed(sp_drain *drain, sp_window *window);
-void __wrap_sp_drain_unattributed(sp_drain *drain, sp_window *window)
+void __real_sp_drain_settle_unattributed(sp_drain *drain, sp_window *window);
+void __wrap_sp_drain_settle_unattributed(sp_drain *drain, sp_window *window);
+void __wrap_sp_drain_settle_unattributed(sp_drain *drain, sp_window *window)
 {
     hold_at(IN_UNATTRIBUTED);
-    __real_sp_drain_unattributed(drain, window);
+    __real_sp_drain_settle_unattributed(drain, window);
 }
 
 int __real_usleep(useconds_t us);

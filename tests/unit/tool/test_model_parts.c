@@ -209,9 +209,9 @@ static void expect_equal_types(const sp_model *a, const sp_model *b)
         assert_int_equal(x->profiles, y->profiles);
         assert_int_equal(x->samples, y->samples);
         assert_int_equal(x->period, y->period);
-        assert_int_equal(x->tells_where, y->tells_where);
-        assert_int_equal(x->tells_age, y->tells_age);
-        assert_int_equal(x->tells_lock, y->tells_lock);
+        assert_int_equal(x->has_waiting_samples, y->has_waiting_samples);
+        assert_int_equal(x->has_ages, y->has_ages);
+        assert_int_equal(x->has_locks, y->has_locks);
     }
 }
 
