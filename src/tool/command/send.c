@@ -8,7 +8,7 @@
 #include "export/export_internal.h"
 #include "export/post.h"
 #include "tool/command/commands.h"
-#include "tool/model/holders.h"
+#include "tool/model/lock_attributes.h"
 #include "tool/model/root_links.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"

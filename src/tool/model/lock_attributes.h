@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Removes from samples the attributes that name a lock and its holder. */
-#ifndef SP_TOOL_MODEL_HOLDERS_H
-#define SP_TOOL_MODEL_HOLDERS_H
+#ifndef SP_TOOL_MODEL_LOCK_ATTRIBUTES_H
+#define SP_TOOL_MODEL_LOCK_ATTRIBUTES_H
 
 #include "tool/read/input.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tool/model/holders.h"
+#include "tool/model/lock_attributes.h"
 
 #include <string.h>
 
