@@ -254,7 +254,7 @@ static int answer(const sp_operands *files, const send_options *options)
     status = sp_input_read_once(&input, files);
     if (status == SP_TOOL_DONE && to_roots)
         status = lead_to_roots(&input);
-    if (status == SP_TOOL_DONE && !sp_holders_forget(&input))
+    if (status == SP_TOOL_DONE && !sp_lock_attributes_remove(&input))
         status = SP_TOOL_WRONG;
     if (status == SP_TOOL_DONE)
         status = configure(&to, options);

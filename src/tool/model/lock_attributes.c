@@ -7,44 +7,44 @@
 #include "proto/profiles.pb-c.h"
 #include "tool/model/merge.h"
 
-static const char *const prefixes[] = {"spanprof.holder.", "spanprof.lock."};
+static const char *const key_prefixes[] = {"spanprof.holder.", "spanprof.lock."};
 
-static bool is_of_holder(const Sp__Profiles__ProfilesDictionary *dictionary, int32_t attribute)
+static bool is_of_lock(const Sp__Profiles__ProfilesDictionary *dictionary, int32_t attribute)
 {
     if (attribute < 0 || (size_t)attribute >= dictionary->n_attribute_table)
         return false;
     int32_t key = dictionary->attribute_table[attribute]->key_strindex;
     if (key <= 0 || (size_t)key >= dictionary->n_string_table)
         return false;
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(prefixes); i++)
-        if (strncmp(dictionary->string_table[key], prefixes[i], strlen(prefixes[i])) == 0)
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(key_prefixes); i++)
+        if (strncmp(dictionary->string_table[key], key_prefixes[i], strlen(key_prefixes[i])) == 0)
             return true;
     return false;
 }
 
 /* Remove the attributes of locks and their holders from SAMPLE. Returns whether SAMPLE had any. */
-static bool forget_in_sample(const Sp__Profiles__ProfilesDictionary *dictionary,
-                             Sp__Profiles__Sample *sample)
+static bool remove_from_sample(const Sp__Profiles__ProfilesDictionary *dictionary,
+                               Sp__Profiles__Sample *sample)
 {
     size_t kept = 0, before = sample->n_attribute_indices;
     for (size_t i = 0; i < before; i++)
-        if (!is_of_holder(dictionary, sample->attribute_indices[i]))
+        if (!is_of_lock(dictionary, sample->attribute_indices[i]))
             sample->attribute_indices[kept++] = sample->attribute_indices[i];
     sample->n_attribute_indices = kept;
     return kept < before;
 }
 
-static bool forget_in_scope(const Sp__Profiles__ProfilesDictionary *dictionary,
-                            const Sp__Profiles__ScopeProfiles *scope)
+static bool remove_from_scope(const Sp__Profiles__ProfilesDictionary *dictionary,
+                              const Sp__Profiles__ScopeProfiles *scope)
 {
     bool had_some = false;
     for (size_t i = 0; i < scope->n_profiles; i++)
         for (size_t j = 0; j < scope->profiles[i]->n_samples; j++)
-            had_some |= forget_in_sample(dictionary, scope->profiles[i]->samples[j]);
+            had_some |= remove_from_sample(dictionary, scope->profiles[i]->samples[j]);
     return had_some;
 }
 
-static bool forget_in_document(const sp_document *document)
+static bool remove_from_document(const sp_document *document)
 {
     const Sp__Profiles__ProfilesData *data =
         (const Sp__Profiles__ProfilesData *)(const void *)document->message;
@@ -54,24 +54,24 @@ static bool forget_in_document(const sp_document *document)
     for (size_t i = 0; i < data->n_resource_profiles; i++)
         for (size_t j = 0; j < data->resource_profiles[i]->n_scope_profiles; j++)
             had_some |=
-                forget_in_scope(data->dictionary, data->resource_profiles[i]->scope_profiles[j]);
+                remove_from_scope(data->dictionary, data->resource_profiles[i]->scope_profiles[j]);
     return had_some;
 }
 
 /* Build the message of DOCUMENT again, with a dictionary that has only the used entries. */
-static bool make_anew(sp_input *input, sp_document *document)
+static bool rebuild(sp_input *input, sp_document *document)
 {
     sp_input alone = {.documents = document, .count = 1};
     document->message = sp_merge(&input->memory, &alone, SP_SIGNAL_PROFILES);
     return document->message != NULL;
 }
 
-bool sp_holders_forget(sp_input *input)
+bool sp_lock_attributes_remove(sp_input *input)
 {
     for (size_t i = 0; i < input->count; i++) {
         sp_document *document = &input->documents[i];
-        if (document->signal == SP_SIGNAL_PROFILES && forget_in_document(document) &&
-            !make_anew(input, document))
+        if (document->signal == SP_SIGNAL_PROFILES && remove_from_document(document) &&
+            !rebuild(input, document))
             return false;
     }
     return true;

@@ -9,6 +9,6 @@
  * attributes, and these contain ids and addresses, so there would be too many series. A request
  * without such attributes is unchanged. Returns false, after a message, when memory is short or an
  * index is outside its table. */
-bool sp_holders_forget(sp_input *input);
+bool sp_lock_attributes_remove(sp_input *input);
 
 #endif

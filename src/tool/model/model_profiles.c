@@ -503,7 +503,7 @@ static bool is_contention_name(const char *name)
 }
 
 /* Whether the type NAME is about waits for conditions or semaphores, which no thread holds. */
-static bool is_wait_name(const char *name)
+static bool is_condition_or_semaphore_name(const char *name)
 {
     static const char *const names[] = {"condition_delay", "condition_waits", "semaphore_delay",
                                         "semaphore_waits"};
@@ -572,7 +572,7 @@ bool sp_model_find_type(sp_model *model, const sp_model_type *like, uint32_t *ou
         .period_unit = sp_model_text(model, period_unit),
         .is_snapshot = sp_is_snapshot_name(name_text),
         .is_contention = is_contention_name(name_text),
-        .is_wait = is_contention_name(name_text) || is_wait_name(name_text),
+        .is_wait = is_contention_name(name_text) || is_condition_or_semaphore_name(name_text),
         .is_wall = strcmp(unit_text, "nanoseconds") == 0 &&
                    (strcmp(name_text, "wall") == 0 || strcmp(name_text, "wall_innermost") == 0)};
     return true;
