@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attach/images.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,8 @@
 #include "core/compiler.h"
 #include "core/mappings.h"
 #include "core/reach.h"
+#include "core/regular_file.h"
 #include "outside/memory.h"
-#include "unwind/file_bytes.h"
 #include "unwind/frame_section.h"
 #include "unwind/module_image.h"
 
@@ -121,10 +122,10 @@ static void copy_section(module *m)
 static bool is_mapped_file(const module *m, const char *path, struct stat *status)
 {
     char in_memory[4096], in_file[4096];
-    int fd = sp_file_open_regular(path);
+    int fd = sp_regular_file_open(path, O_RDONLY, status);
     if (fd < 0)
         return false;
-    ssize_t count = fstat(fd, status) == 0 ? pread(fd, in_file, sizeof in_file, 0) : -1;
+    ssize_t count = pread(fd, in_file, sizeof in_file, 0);
     close(fd);
     return count > 0 && sp_outside_copy(m->pid, in_memory, m->mapping->start, (size_t)count) &&
            memcmp(in_memory, in_file, (size_t)count) == 0;
@@ -155,7 +156,9 @@ static void find_section_in_file(module *m)
 {
     struct stat status;
     sp_frame_section found;
-    int fd = is_mapped_file(m, m->image.path, &status) ? sp_file_open_regular(m->image.path) : -1;
+    int fd = is_mapped_file(m, m->image.path, &status)
+                 ? sp_regular_file_open(m->image.path, O_RDONLY, NULL)
+                 : -1;
     if (fd < 0)
         return;
     if (sp_frame_section_find(fd, &found))

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "core/regular_file.h"
 #include "core/run_files.h"
 #include "export/export_internal.h"
 
@@ -92,14 +93,9 @@ int sp_file_runs_lock(int fd, const char *path)
  * Returns 0, or EWOULDBLOCK. */
 static int lock_file(const char *path, int *fd)
 {
-    struct stat status;
-    *fd = NO_FILE;
-    /* A FIFO must not be opened: its writer would take us for the reader. */
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-        return 0;
-    *fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    *fd = sp_regular_file_open(path, O_RDWR, NULL);
     if (*fd < 0 && errno == EACCES) /* another user's file: flock works without write access */
-        *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        *fd = sp_regular_file_open(path, O_RDONLY, NULL);
     return *fd < 0 ? 0 : sp_file_runs_lock(*fd, path);
 }
 

@@ -15,6 +15,7 @@
 #include "core/append.h"
 #include "core/counted.h"
 #include "core/log.h"
+#include "core/regular_file.h"
 #include "export/export_internal.h"
 
 enum { NAME_DIGITS = 20, SERVICE_SHOWN = 64, DEFAULT_BYTES = 256 * 1024 * 1024 };
@@ -201,18 +202,6 @@ static bool is_request(const char *name, uint64_t *number, sp_telemetry_signal *
     return false;
 }
 
-/* Open PATH when it is a regular file: another one could block. -1 with errno. */
-static int open_regular(const char *path)
-{
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)))
-        return fd;
-    close(fd);
-    errno = ENOENT;
-    return -1;
-}
-
 static bool read_head(int fd, file_head *head)
 {
     struct stat status;
@@ -249,7 +238,7 @@ static bool is_sendable(sp_spool *spool, const char *path, sp_telemetry_signal s
 {
     file_head head;
     sp_buffer body = {0};
-    int fd = open_regular(path);
+    int fd = sp_regular_file_open(path, O_NOFOLLOW, NULL);
     if (fd < 0)
         return false;
     sp_spool_found foreign = SP_SPOOL_LOST;
@@ -472,7 +461,8 @@ sp_spool_found sp_spool_get(sp_spool *spool, sp_request *request)
     file_path path;
     file_head head;
     sp_spool_found found = SP_SPOOL_LOST;
-    int fd = open_regular(path_in(&path, spool->folder, request->spooled));
+    int fd =
+        sp_regular_file_open(path_in(&path, spool->folder, request->spooled), O_NOFOLLOW, NULL);
     if (fd < 0)
         return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? SP_SPOOL_LATER : found;
     if (read_head(fd, &head) && is_own_head(spool, request->spooled, &head))

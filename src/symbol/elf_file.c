@@ -5,27 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/regular_file.h"
 #include "symbol/elf_check.h"
-
-/* Opens PATH without waiting, as an open of a FIFO would, and closes it again when it is not a
- * regular file. */
-static int open_regular(const char *path, uint64_t *size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat status;
-    if (fd < 0)
-        return fd;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
-        *size = (uint64_t)status.st_size;
-        return fd;
-    }
-    close(fd);
-    errno = EINVAL;
-    return -1;
-}
 
 /* Map the whole file, or read it where it cannot be mapped. FD may be closed after that. */
 static Elf *map(int fd)
@@ -40,9 +23,9 @@ static Elf *map(int fd)
 
 sp_elf_file sp_elf_file_open(const char *path)
 {
-    uint64_t size;
+    struct stat status;
     sp_elf_file file = SP_ELF_FILE_NONE;
-    int fd = open_regular(path, &size);
+    int fd = sp_regular_file_open(path, O_RDONLY, &status);
     if (fd < 0) {
         file.error = errno;
         return file;
@@ -50,7 +33,7 @@ sp_elf_file sp_elf_file_open(const char *path)
     sp_file_mark_init(&file.mark, path, fd);
     file.elf = map(fd);
     close(fd);
-    const char *problem = sp_elf_problem(file.elf, size);
+    const char *problem = sp_elf_problem(file.elf, (uint64_t)status.st_size);
     if (problem)
         sp_elf_file_close(&file);
     file.problem = problem;

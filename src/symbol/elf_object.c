@@ -25,6 +25,7 @@
 
 #include "core/hex.h"
 #include "core/log.h"
+#include "core/regular_file.h"
 #include "symbol/elf_file.h"
 
 static const char *debug_directory = "/usr/lib/debug";
@@ -182,7 +183,7 @@ static void open_dwarf(sp_elf_object *object, const sp_elf_file *file, const sea
  * -1: it cannot be read, or was replaced or written to. */
 static ssize_t read_piece(const sp_file_mark *mark, off_t at, uint8_t piece[CHECKSUM_PIECE_BYTES])
 {
-    int fd = mark->path ? open(mark->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+    int fd = mark->path ? sp_regular_file_open(mark->path, O_RDONLY, NULL) : -1;
     ssize_t length = -1;
     sp_file_mark now;
     if (fd < 0)

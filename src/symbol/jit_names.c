@@ -21,6 +21,7 @@
 #include "core/compiler.h"
 #include "core/log.h"
 #include "core/mappings.h"
+#include "core/regular_file.h"
 #include "symbol/jitdump.h"
 #include "symbol/perf_map.h"
 
@@ -82,16 +83,15 @@ static void warn(grown_file *file, const char *problem)
  * be trusted. */
 static int open_own(grown_file *file, struct stat *status)
 {
-    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) {
-        if (errno != ENOENT)
-            warn(file, errno == ELOOP ? "a symbolic link" : strerror(errno));
-        return -1;
-    }
-    if (fstat(fd, status) == 0 && S_ISREG(status->st_mode) && status->st_uid == file->owner)
+    int fd = sp_regular_file_open(file->path, O_NOFOLLOW, status);
+    if (fd >= 0 && status->st_uid == file->owner)
         return fd;
-    warn(file, "not a regular file of the user that the process runs as");
-    close(fd);
+    if (fd >= 0 || errno == EINVAL)
+        warn(file, "not a regular file of the user that the process runs as");
+    else if (errno != ENOENT)
+        warn(file, errno == ELOOP ? "a symbolic link" : strerror(errno));
+    if (fd >= 0)
+        close(fd);
     return -1;
 }
 

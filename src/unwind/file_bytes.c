@@ -2,22 +2,10 @@
 #include "unwind/file_bytes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/compiler.h"
-
-int sp_file_open_regular(const char *path)
-{
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)))
-        return fd;
-    close(fd);
-    return -1;
-}
 
 bool sp_file_read(int fd, uint64_t offset, void *out, size_t bytes)
 {

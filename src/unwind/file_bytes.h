@@ -8,9 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Open PATH if it is a regular file, else return -1: reading a FIFO would block, and reading a
- * device may have effects. */
-int sp_file_open_regular(const char *path);
 /* Read all of [OFFSET, OFFSET + BYTES) into OUT. */
 bool sp_file_read(int fd, uint64_t offset, void *out, size_t bytes);
 /* Whether the file has EXPECTED at OFFSET. */

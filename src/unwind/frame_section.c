@@ -5,11 +5,13 @@
 #include "unwind/frame_section.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/regular_file.h"
 #include "unwind/file_bytes.h"
 #include "unwind/loader_snapshot.h"
 #include "unwind/module_file.h"
@@ -88,7 +90,7 @@ static bool copy_section(int fd, sp_module_image *image, const sp_frame_section 
 static bool add_from(const char *path, sp_module_image *image)
 {
     sp_frame_section section;
-    int fd = sp_file_open_regular(path);
+    int fd = sp_regular_file_open(path, O_RDONLY, NULL);
     if (fd < 0)
         return false;
     bool is_added = sp_module_file_matches(fd, image) && sp_frame_section_find(fd, &section) &&

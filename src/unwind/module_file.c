@@ -2,6 +2,7 @@
 #include "unwind/module_file.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/mapped_file.h"
+#include "core/regular_file.h"
 #include "unwind/file_bytes.h"
 
 bool sp_module_file_matches(int fd, const sp_module_image *image)
@@ -30,12 +32,11 @@ static bool check_path(const sp_module_image *image, const sp_mapped_file *mappe
                        sp_module_origin *origin)
 {
     struct stat status;
-    int fd = sp_file_open_regular(path);
+    int fd = sp_regular_file_open(path, O_RDONLY, &status);
     if (fd < 0)
         return false;
-    bool is_same = fstat(fd, &status) == 0 &&
-                   ((mapped && sp_mapped_file_is(mapped, &status)) ||
-                    (!(mapped && mapped->is_deleted) && sp_module_file_matches(fd, image)));
+    bool is_same = (mapped && sp_mapped_file_is(mapped, &status)) ||
+                   (!(mapped && mapped->is_deleted) && sp_module_file_matches(fd, image));
     close(fd);
     if (is_same)
         *origin = (sp_module_origin){SP_ORIGIN_SEEN, status.st_dev, status.st_ino};

@@ -7,22 +7,18 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/regular_file.h"
 #include "core/run_files.h"
 #include "export/exporter.h"
 #include "tool/command/run.h"
 #include "tool/text/messages.h"
 
-/* Whether a process is writing the file PATH: then it holds the lock of the file (flock). A FIFO is
- * not opened, because its writer would take us for the reader. It is never locked. */
+/* Whether a process is writing the file PATH: then it holds the lock of the file (flock). */
 static bool is_written(const char *path)
 {
-    struct stat status;
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-        return false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = sp_regular_file_open(path, O_RDONLY, NULL);
     if (fd < 0)
         return false;
     bool is_locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
