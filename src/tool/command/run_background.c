@@ -90,8 +90,10 @@ static bool has_mark(const sp_run *run, const char *pid)
 static bool is_of_run(const sp_run *run, const char *pid)
 {
     environment found = environment_of(run, pid);
-    if (found != WITHOUT_RUN || has_mark(run, pid))
-        return found == OF_THE_RUN || has_mark(run, pid);
+    if (found == OF_THE_RUN || has_mark(run, pid))
+        return true;
+    if (found == OF_ANOTHER_RUN)
+        return false;
     /* A process that is in the middle of an exec has no environment: it is read once more. */
     return start_of(pid) >= start_of("self") && has_library(run, pid) &&
            environment_of(run, pid) != OF_ANOTHER_RUN;

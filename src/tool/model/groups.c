@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tool/model/groups.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,40 +28,13 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The group with the larger value first. */
-static int compare_groups(uint64_t x, uint64_t y, const sp_group *a, const sp_group *b)
+/* The group with the larger value first. *OFFSET: where the value, a uint64_t, is in a group. */
+static int by_member(const void *a, const void *b, void *offset)
 {
-    return x != y ? (x > y ? -1 : 1) : strcmp(a->name, b->name);
-}
-
-static int by_duration_sum(const void *a, const void *b)
-{
-    const sp_group *x = a, *y = b;
-    return compare_groups(x->duration.sum, y->duration.sum, x, y);
-}
-
-static int by_total_value(const void *a, const void *b)
-{
-    const sp_group *x = a, *y = b;
-    return compare_groups(x->total_value, y->total_value, x, y);
-}
-
-static int by_total_alloc(const void *a, const void *b)
-{
-    const sp_group *x = a, *y = b;
-    return compare_groups(x->total_alloc, y->total_alloc, x, y);
-}
-
-static int by_total_wall(const void *a, const void *b)
-{
-    const sp_group *x = a, *y = b;
-    return compare_groups(x->total_wall, y->total_wall, x, y);
-}
-
-static int by_queue(const void *a, const void *b)
-{
-    const sp_group *x = a, *y = b;
-    return compare_groups(x->queued_ns, y->queued_ns, x, y);
+    uint64_t x = *(const uint64_t *)(const void *)((const char *)a + *(const size_t *)offset);
+    uint64_t y = *(const uint64_t *)(const void *)((const char *)b + *(const size_t *)offset);
+    const sp_group *left = a, *right = b;
+    return x != y ? (x > y ? -1 : 1) : strcmp(left->name, right->name);
 }
 
 static uint64_t at_rank(const uint64_t *sorted, size_t count, unsigned percent)
@@ -187,10 +161,19 @@ static bool find_nested(const maker *maker)
     return sp_groups_find_nested(maker->model, maker->group_of, group, maker->nested);
 }
 
+static void sort_groups(sp_groups *groups)
+{
+    static const size_t offsets[] = {[SP_GROUPS_BY_DURATION] = offsetof(sp_group, duration.sum),
+                                     [SP_GROUPS_BY_VALUE] = offsetof(sp_group, total_value),
+                                     [SP_GROUPS_BY_ALLOC] = offsetof(sp_group, total_alloc),
+                                     [SP_GROUPS_BY_WALL] = offsetof(sp_group, total_wall),
+                                     [SP_GROUPS_BY_QUEUE] = offsetof(sp_group, queued_ns)};
+    size_t offset = offsets[groups->order];
+    qsort_r(groups->items, groups->count, sizeof *groups->items, by_member, &offset);
+}
+
 static bool make_groups(sp_groups *groups, const maker *maker)
 {
-    static int (*const orders[])(const void *, const void *) = {
-        by_duration_sum, by_total_value, by_total_alloc, by_total_wall, by_queue};
     bool done = true;
     for (size_t start = 0, end; done && start < maker->count; start = end) {
         const member *members = maker->members + start;
@@ -199,7 +182,7 @@ static bool make_groups(sp_groups *groups, const maker *maker)
         *group = make_group(maker, members, end - start);
         done = find_wall(maker, members, end - start, group);
     }
-    qsort(groups->items, groups->count, sizeof *groups->items, orders[groups->order]);
+    sort_groups(groups);
     return done;
 }
 

@@ -10,7 +10,6 @@
 #include "core/compiler.h"
 #include "core/reach.h"
 #include "tool/model/model.h"
-#include "tool/model/sum.h"
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
 
@@ -53,25 +52,17 @@ bool sp_model_note_base(sp_model *model, uint32_t process, uint64_t time_ns)
 
 bool sp_model_add_to_base(sp_model *model, const sp_model_sample *sample)
 {
-    bool is_new;
     uint32_t key[3] = {sample->type, sample->stack, sample->link};
-    uint32_t number = sp_intern_put(&model->base_index, key, sizeof key, &is_new);
-    if (number == SP_INTERN_FAILED ||
-        !SP_REACH(model->base_values, number, model->base_value_capacity, 256))
-        return false;
-    if (is_new)
-        model->base_values[number] = 0;
-    sp_sum_add(&model->base_values[number], sample->value);
-    return true;
+    return sp_key_sums_add(&model->base, key, sizeof key, sample->value);
 }
 
 static void subtract(sp_model *model, sp_model_sample *sample)
 {
     uint32_t key[3] = {sample->type, sample->stack, sample->link};
-    uint32_t number = sp_intern_find(&model->base_index, key, sizeof key);
+    uint32_t number = sp_intern_find(&model->base.keys, key, sizeof key);
     if (number == SP_INTERN_FAILED)
         return;
-    uint64_t *base = &model->base_values[number];
+    uint64_t *base = &model->base.sums[number];
     uint64_t taken = *base < sample->value ? *base : sample->value;
     *base -= taken;
     sample->value -= taken;

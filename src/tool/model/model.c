@@ -160,8 +160,7 @@ void sp_model_deinit(sp_model *model)
     sp_intern_deinit(&model->processes);
     free(model->snapshot_times);
     free(model->base_times);
-    free(model->base_values);
-    sp_intern_deinit(&model->base_index);
+    sp_key_sums_deinit(&model->base);
     sp_arena_deinit(&model->memory);
     *model = (sp_model){0};
 }

@@ -13,6 +13,7 @@
 #include "core/intern.h"
 #include "proto/profiles.pb-c.h"
 #include "proto/trace.pb-c.h"
+#include "tool/model/key_sums.h"
 #include "tool/model/names.h"
 #include "tool/model/sample_index.h"
 #include "tool/model/where.h"
@@ -204,9 +205,8 @@ typedef struct sp_model {
     sp_since since;
     uint64_t *base_times; /* by process: the end of its earlier snapshot; 0: it has none */
     size_t base_capacity;
-    sp_intern base_index; /* keys are type, stack and link of samples of earlier snapshots */
-    uint64_t *base_values;
-    size_t base_value_capacity;
+    /* values of samples of earlier snapshots; keys are type, stack and link */
+    sp_key_sums base;
 } sp_model;
 
 /* Build MODEL from all of INPUT, which must outlive it. Returns SP_TOOL_DONE, or SP_TOOL_WRONG

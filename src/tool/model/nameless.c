@@ -2,18 +2,10 @@
 #include "tool/model/nameless.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/reach.h"
+#include "tool/model/key_sums.h"
 #include "tool/model/sum.h"
-
-/* The number of samples without a name in each module. */
-typedef struct module_counts {
-    sp_intern modules;
-    uint64_t *counts; /* by number of module */
-    size_t capacity;
-} module_counts;
 
 /* The length of MODULE in NAME, if NAME is "MODULE+0xADDRESS"; else 0. Modules in brackets are not
  * files, and do not count. */
@@ -34,35 +26,24 @@ static const char *leaf_of(const sp_model *model, uint32_t stack)
     return entry->length ? sp_model_text(model, frames[0]) : "";
 }
 
-static bool count_sample(module_counts *counts, const char *module, size_t length, uint64_t count)
+static bool count_sample(sp_key_sums *modules, const char *module, size_t length, uint64_t count)
 {
     char name[SP_NAMELESS_MODULE];
-    bool is_new = false;
     snprintf(name, sizeof name, "%.*s", (int)length, module);
-    uint32_t number = sp_intern_put(&counts->modules, name, strlen(name) + 1, &is_new);
-    if (number == SP_INTERN_FAILED || !SP_REACH(counts->counts, number, counts->capacity, 16))
-        return false;
-    if (is_new)
-        counts->counts[number] = 0;
-    sp_sum_add(&counts->counts[number], count);
-    return true;
+    return sp_key_sums_add(modules, name, strlen(name), count);
 }
 
-static void find_most(sp_nameless *out, const module_counts *counts)
+static void find_most(sp_nameless *out, const sp_key_sums *modules)
 {
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < counts->modules.count; i++) {
-        if (counts->counts[i] <= most)
-            continue;
-        most = counts->counts[i];
+    uint32_t most = sp_key_sums_largest(modules);
+    if (most != SP_INTERN_FAILED && modules->sums[most])
         snprintf(out->module, sizeof out->module, "%s",
-                 (const char *)sp_intern_key(&counts->modules, i));
-    }
+                 (const char *)sp_intern_key(&modules->keys, most));
 }
 
 bool sp_model_find_nameless(sp_nameless *out, const sp_model *model, uint32_t type)
 {
-    module_counts counts = {0};
+    sp_key_sums modules = {0}; /* the number of samples without a name in each */
     bool done = true;
     *out = (sp_nameless){0};
     for (uint32_t i = 0; done && i < model->sample_index.count; i++) {
@@ -74,11 +55,10 @@ bool sp_model_find_nameless(sp_nameless *out, const sp_model *model, uint32_t ty
         sp_sum_add(&out->all, sample->count);
         if (length) {
             sp_sum_add(&out->nameless, sample->count);
-            done = count_sample(&counts, leaf, length, sample->count);
+            done = count_sample(&modules, leaf, length, sample->count);
         }
     }
-    find_most(out, &counts);
-    sp_intern_deinit(&counts.modules);
-    free(counts.counts);
+    find_most(out, &modules);
+    sp_key_sums_deinit(&modules);
     return done;
 }

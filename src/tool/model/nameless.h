@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples in functions that have no name, such as functions of a stripped program. */
+/* Samples in functions that have no name, such as functions of a stripped program. Threads: the
+ * main thread.
+ */
 #ifndef SP_TOOL_MODEL_NAMELESS_H
 #define SP_TOOL_MODEL_NAMELESS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that a profile or a span is of, as its resource describes it. */
+/* The process that a profile or a span is of, as its resource describes it. Threads: any. */
 #ifndef SP_TOOL_MODEL_PROCESS_H
 #define SP_TOOL_MODEL_PROCESS_H
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time in which no thread carried a span: the span was in a queue, or its work ran where its
  * context was not active. Only wall time can show this: the span lasted longer than threads worked
- * and waited for it. Of many spans together the time is surer than of one. */
+ * and waited for it. Of many spans together the time is surer than of one. Threads: the main
+ * thread. */
 #ifndef SP_TOOL_MODEL_QUEUED_H
 #define SP_TOOL_MODEL_QUEUED_H
 
 #include "tool/model/model.h"
 
-/* Fill queued_ns of all spans, and model->queues. Call it after sp_model_find_hidden. Returns
- * SP_TOOL_DONE, or SP_TOOL_WRONG when memory is short. */
+/* Fill queued_ns of all spans, and model->queues. Returns SP_TOOL_DONE, or SP_TOOL_WRONG when
+ * memory is short. */
 int sp_model_find_queued(sp_model *model);
 
 /* Steps of sp_model_find_queued, in queued_sum.c. Set model->queues.threads from the samples of

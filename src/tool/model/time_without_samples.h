@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU time that no sample stands for. A span without samples may have used it. */
+/* CPU time that no sample stands for. A span without samples may have used it. Threads: the main
+ * thread. */
 #ifndef SP_TOOL_MODEL_TIME_WITHOUT_SAMPLES_H
 #define SP_TOOL_MODEL_TIME_WITHOUT_SAMPLES_H
 

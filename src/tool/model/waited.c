@@ -8,9 +8,8 @@
 
 #include "core/buffer.h"
 #include "core/compiler.h"
-#include "core/reach.h"
 #include "core/utf8.h"
-#include "tool/model/sum.h"
+#include "tool/model/key_sums.h"
 #include "tool/text/output.h"
 
 enum { NAME_BYTES = 120 };
@@ -38,14 +37,6 @@ const char *sp_waited_function(char *stack)
         *last = 0;
     }
 }
-
-/* What samples waited for, in words. Samples with equal words are added up: the text with number n
- * has values[n]. */
-typedef struct waited_table {
-    sp_intern texts;
-    uint64_t *values;
-    size_t capacity;
-} waited_table;
 
 static void add_name(sp_buffer *out, const char *name)
 {
@@ -94,20 +85,9 @@ static void describe(sp_buffer *out, const sp_model *model, const sp_model_sampl
         add_holder_function(out, sp_model_text(model, sample->holder_stack));
 }
 
-static bool add_sample(waited_table *table, const sp_buffer *text, uint64_t value)
-{
-    bool is_new;
-    uint32_t number = sp_intern_put(&table->texts, text->data, text->length, &is_new);
-    if (number == SP_INTERN_FAILED || !SP_REACH(table->values, number, table->capacity, 64))
-        return false;
-    if (is_new)
-        table->values[number] = 0;
-    sp_sum_add(&table->values[number], value);
-    return true;
-}
-
-/* Fill TABLE from the selected samples. Returns false when memory is short. */
-static bool fill(waited_table *table, const sp_selection *selection)
+/* Sum up the selected samples by what they waited for, in words. Returns false when memory is
+ * short. */
+static bool fill(sp_key_sums *table, const sp_selection *selection)
 {
     const sp_model *model = selection->model;
     sp_buffer text = SP_BUFFER_INIT(1 << 12);
@@ -117,20 +97,11 @@ static bool fill(waited_table *table, const sp_selection *selection)
         if (!sp_selection_has(selection, sample))
             continue;
         describe(&text, model, sample);
-        done = !text.failed && (!text.length || add_sample(table, &text, sample->value));
+        done = !text.failed &&
+               (!text.length || sp_key_sums_add(table, text.data, text.length, sample->value));
     }
     sp_buffer_deinit(&text);
     return done;
-}
-
-/* The number of the text with the largest value; of equal ones the first. */
-static uint32_t largest(const waited_table *table)
-{
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < table->texts.count; i++)
-        if (table->values[i] > table->values[best])
-            best = i;
-    return best;
 }
 
 /* Write TEXT, with VALUE and the sum WHOLE of all waits after it. */
@@ -151,13 +122,12 @@ static void format(char out[SP_WAITED_LENGTH], const char *text, uint64_t value,
 void sp_waited_format(char out[SP_WAITED_LENGTH], const sp_selection *selection)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
-    waited_table table = {0};
+    sp_key_sums table = {0};
     *out = 0;
-    if (type->is_wait && fill(&table, selection) && table.texts.count) {
-        uint32_t best = largest(&table);
-        format(out, sp_intern_key(&table.texts, best), table.values[best], selection->value,
+    if (type->is_wait && fill(&table, selection) && table.keys.count) {
+        uint32_t best = sp_key_sums_largest(&table);
+        format(out, sp_intern_key(&table.keys, best), table.sums[best], selection->value,
                type->unit);
     }
-    sp_intern_deinit(&table.texts);
-    free(table.values);
+    sp_key_sums_deinit(&table);
 }
