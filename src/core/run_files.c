@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/path.h"
+
 static const char *const signals[] = {"traces", "profiles"};
 static const char *const formats[] = {"jsonl", "binpb"};
 
@@ -107,12 +109,11 @@ static int by_age(const void *a, const void *b)
 
 bool sp_run_files_find(sp_run_files *out, const char *prefix)
 {
-    const char *slash = strrchr(prefix, '/');
     *out = (sp_run_files){0};
     bool done = add_unnumbered(out, prefix);
     DIR *folder = done ? open_folder(prefix) : NULL;
     if (folder) {
-        done = add_parts(out, folder, slash ? slash + 1 : prefix);
+        done = add_parts(out, folder, sp_path_base(prefix));
         closedir(folder);
     }
     if (!done)

@@ -8,6 +8,7 @@
 
 #include "core/base64.h"
 #include "core/env.h"
+#include "core/path.h"
 #include "export/export_internal.h"
 #include "proto/rpc_status.pb-c.h"
 #include "wire/unpack.h"
@@ -101,8 +102,7 @@ static const char *header_of(CURL *easy, const char *name)
 static bool is_retry_info(const Sp__Rpc__Any *any)
 {
     static const char type[] = "google.rpc.RetryInfo";
-    const char *slash = strrchr(any->type_url, '/');
-    return strcmp(slash ? slash + 1 : any->type_url, type) == 0;
+    return strcmp(sp_path_base(any->type_url), type) == 0;
 }
 
 /* Read the delay that ANY, a RetryInfo, asks for. False when it cannot be decoded. */

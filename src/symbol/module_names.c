@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/path.h"
 #include "symbol/elf_file.h"
 
 sp_module_names *sp_module_names_create(const char *path)
@@ -15,8 +16,7 @@ sp_module_names *sp_module_names_create(const char *path)
     if (!names)
         return NULL;
     memcpy(names->path, path, length + 1);
-    const char *slash = strrchr(names->path, '/');
-    names->base = slash ? slash + 1 : names->path[0] ? names->path : "[main]";
+    names->base = names->path[0] ? sp_path_base(names->path) : "[main]";
     return names;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/compiler.h"
+#include "core/path.h"
 #include "tool/command/run.h"
 #include "tool/text/messages.h"
 
@@ -74,11 +75,10 @@ static void set_profiles(const sp_run_options *options)
 static void set_service(const sp_run *run)
 {
     const char *attributes = getenv("OTEL_RESOURCE_ATTRIBUTES"), *name = run->options->service;
-    const char *slash = strrchr(run->program[0], '/');
     if (name)
         setenv("OTEL_SERVICE_NAME", name, 1);
     else if (!attributes || !strstr(attributes, "service.name"))
-        setenv("OTEL_SERVICE_NAME", slash ? slash + 1 : run->program[0], 0);
+        setenv("OTEL_SERVICE_NAME", sp_path_base(run->program[0]), 0);
 }
 
 static void set_environment(const sp_run *run)

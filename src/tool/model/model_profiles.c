@@ -12,6 +12,7 @@
 #include "tool/text/messages.h"
 #include "core/compiler.h"
 #include "core/hex.h"
+#include "core/path.h"
 #include "core/reach.h"
 
 /* What an entry of the attribute table says about a wait, a lock, the holder of a lock, a live
@@ -165,12 +166,6 @@ static const char *module_path(profile_reader *reader, const Sp__Profiles__Locat
     return file ? file : "";
 }
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Push a frame without a symbol. Its name has the form that our symbolizer writes. */
 static bool push_address(profile_reader *reader, const Sp__Profiles__Location *location)
 {
@@ -179,9 +174,9 @@ static bool push_address(profile_reader *reader, const Sp__Profiles__Location *l
         return fail_index(reader, "mapping_table", location->mapping_index,
                           reader->dictionary->n_mapping_table);
     char name[320];
-    snprintf(name, sizeof name, "%.280s+0x%" PRIx64, *path ? base_of(path) : "[unknown]",
+    snprintf(name, sizeof name, "%.280s+0x%" PRIx64, *path ? sp_path_base(path) : "[unknown]",
              location->address);
-    return push_frame(reader, name) && note_place(reader, "", base_of(path), 0);
+    return push_frame(reader, name) && note_place(reader, "", sp_path_base(path), 0);
 }
 
 static bool push_line(profile_reader *reader, const Sp__Profiles__Location *location,
@@ -207,7 +202,7 @@ static bool push_line(profile_reader *reader, const Sp__Profiles__Location *loca
     if (!*known)
         *known = rename_function(reader->model, name, symbol ? symbol : "", file ? file : "") + 1;
     return push_string(reader, *known - 1) &&
-           note_place(reader, file ? file : "", module ? base_of(module) : "", line->line);
+           note_place(reader, file ? file : "", module ? sp_path_base(module) : "", line->line);
 }
 
 static bool push_lines(profile_reader *reader, const Sp__Profiles__Location *location)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/compiler.h"
+#include "core/path.h"
 #include "core/reach.h"
 #include "proto/profiles.pb-c.h"
 #include "tool/text/messages.h"
@@ -136,22 +137,16 @@ static sp_named *learn_key(sp_names *names, const char *recorded, const char *sy
     return &names->named[names->functions[number]];
 }
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Note that NAMED, which is local to its source file, is in FILE. */
 static bool learn_file(sp_names *names, sp_named *named, const char *file)
 {
     uint32_t function = (uint32_t)(named - names->named);
     sp_buffer key = SP_BUFFER_INIT(LONGEST_NAME);
     bool is_new = false;
-    uint32_t base =
-        sp_buffer_add(&key, &function, sizeof function) && sp_buffer_add_string(&key, base_of(file))
-            ? sp_intern_put(&names->bases, key.data, key.length, &is_new)
-            : SP_INTERN_FAILED;
+    uint32_t base = sp_buffer_add(&key, &function, sizeof function) &&
+                            sp_buffer_add_string(&key, sp_path_base(file))
+                        ? sp_intern_put(&names->bases, key.data, key.length, &is_new)
+                        : SP_INTERN_FAILED;
     sp_buffer_deinit(&key);
     if (base == SP_INTERN_FAILED || !SP_REACH(names->paths, base, names->base_capacity, 256))
         return false;
@@ -267,7 +262,7 @@ bool sp_names_show(const sp_names *names, sp_demangle_style style, const char *r
         return false;
     if (!named || !named->several_files || !*file)
         return true;
-    return sp_buffer_printf(out, " [%s]", named->same_base ? file : base_of(file));
+    return sp_buffer_printf(out, " [%s]", named->same_base ? file : sp_path_base(file));
 }
 
 void sp_names_deinit(sp_names *names)

@@ -11,6 +11,7 @@
 
 #include "core/compiler.h"
 #include "core/counted.h"
+#include "core/path.h"
 #include "core/reach.h"
 #include "core/run_files.h"
 
@@ -101,7 +102,7 @@ static void find(others *others, const char *prefix)
     const char *slash = strrchr(prefix, '/');
     char *path = slash ? strndup(prefix, (size_t)(slash - prefix) + 1) : strdup(".");
     DIR *folder = path ? opendir(path) : NULL;
-    others->base = slash ? slash + 1 : prefix;
+    others->base = sp_path_base(prefix);
     others->base_length = strlen(others->base);
     others->folder = folder ? dirfd(folder) : -1;
     for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)

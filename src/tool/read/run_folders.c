@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/path.h"
 #include "tool/text/messages.h"
 
 enum { FOLDER_PATH = PATH_MAX, FILE_PATH = PATH_MAX + NAME_MAX + 2 };
@@ -55,12 +56,12 @@ static void note_folder(const char *folder, const char *prefix, const sp_operand
 
 static void note_prefix(const char *prefix, const sp_operands *files, uint64_t begin_ns)
 {
-    const char *slash = strrchr(prefix, '/'), *base = slash ? slash + 1 : prefix;
+    const char *base = sp_path_base(prefix);
     char folder[FOLDER_PATH];
     struct dirent **names;
     size_t length = strlen(base);
     snprintf(folder, sizeof folder, "%.*s", (int)(base - prefix), prefix);
-    int count = scandir(slash ? folder : ".", &names, NULL, alphasort);
+    int count = scandir(base > prefix ? folder : ".", &names, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         const char *name = names[i]->d_name;
         if (strncmp(name, base, length) == 0 && strncmp(name + length, ".run-", 5) == 0 &&

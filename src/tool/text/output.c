@@ -12,6 +12,7 @@
 
 #include "core/compiler.h"
 #include "core/counted.h"
+#include "core/path.h"
 #include "tool/text/messages.h"
 #include "tool/text/progress.h"
 
@@ -113,8 +114,7 @@ int sp_output_write_json(json_t *json, const char *path)
  * beginning has no extension, and neither has NULL, which means standard output. */
 static const char *extension_of(const char *path)
 {
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    const char *name = slash ? slash + 1 : path;
+    const char *name = path ? sp_path_base(path) : NULL;
     const char *dot = name && *name ? strrchr(name + 1, '.') : NULL;
     return dot ? dot : "";
 }
