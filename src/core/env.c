@@ -12,17 +12,22 @@
 
 static char **kept; /* NAME=value; the last is NULL. NULL: nothing was kept */
 
+/* The pointers and their texts are one block, so that an allocation that fails leaves nothing to
+ * free. environ is NULL after clearenv. */
 void sp_env_keep(void)
 {
-    size_t count = 0;
-    while (environ[count])
-        count++;
-    char **copy = calloc(count + 1, sizeof *copy);
-    for (size_t i = 0; copy && i < count; i++) {
-        copy[i] = strdup(environ[i]);
-        if (!copy[i])
-            return; /* memory is short: nothing is kept */
+    size_t count = 0, bytes = 0;
+    for (; environ && environ[count]; count++)
+        bytes += strlen(environ[count]) + 1;
+    char **copy = malloc((count + 1) * sizeof *copy + bytes);
+    if (!copy)
+        return;
+    char *text = (char *)(copy + count + 1);
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = text;
+        text = stpcpy(text, environ[i]) + 1;
     }
+    copy[count] = NULL;
     kept = copy;
 }
 

@@ -12,8 +12,9 @@
 /* The value of NAME, or NULL when unset or empty. Borrowed from the environment. */
 __attribute__((visibility("default"))) const char *sp_env(const char *name);
 /* Copy the environment, so that sp_env later also finds values that the program has removed:
- * servers empty the environment of their forked workers. Called by libspanprof-run.so, once, before
- * main; libspanprof.so exports these two functions for it. */
+ * servers empty the environment of their forked workers. When memory is short, nothing is kept.
+ * Called by libspanprof-run.so, once, before main; libspanprof.so exports these two functions for
+ * it. */
 __attribute__((visibility("default"))) void sp_env_keep(void);
 /* A decimal number in [MINIMUM, MAXIMUM], else FALLBACK (with a warning when NAME was set). */
 uint32_t sp_env_u32(const char *name, uint32_t minimum, uint32_t maximum, uint32_t fallback);

@@ -14,6 +14,48 @@
 
 #define NAME "SPANPROF_TEST_VALUE"
 
+#define KEPT "SPANPROF_TEST_KEPT"
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+char *__real_strdup(const char *text);
+void __real_free(void *memory);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+char *__wrap_strdup(const char *text);
+void __wrap_free(void *memory);
+
+static int until_failure = -1; /* < 0: no allocation fails */
+static int live;               /* allocations that were not freed */
+
+static bool fails(void)
+{
+    bool failed = until_failure >= 0 && until_failure-- == 0;
+    live += !failed;
+    return failed;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return fails() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return fails() ? NULL : __real_calloc(count, bytes);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails() ? NULL : __real_strdup(text);
+}
+
+void __wrap_free(void *memory)
+{
+    live -= memory != NULL;
+    __real_free(memory);
+}
+
 static int warnings;
 static char last_warning[1100];
 
@@ -145,6 +187,28 @@ static void parse_u64_takes_the_whole_range_and_no_more(void **state)
     assert_true(value == 7);
 }
 
+/* For each N the Nth allocation fails. */
+static void env_keep_without_memory_keeps_and_leaks_nothing(void **state)
+{
+    (void)state;
+    for (int n = 0, failed = true; failed; n++) {
+        setenv(KEPT, "old", 1);
+        live = 0;
+        until_failure = n;
+        sp_env_keep();
+        failed = until_failure < 0;
+        until_failure = -1;
+        unsetenv(KEPT);
+        if (failed) {
+            assert_int_equal(live, 0);
+            assert_null(sp_env(KEPT));
+        }
+    }
+    assert_string_equal(sp_env(KEPT), "old");
+    setenv(KEPT, "new", 1);
+    assert_string_equal(sp_env(KEPT), "new");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +220,7 @@ int main(void)
         cmocka_unit_test_setup(word_list_collects_what_it_knows, set_up),
         cmocka_unit_test_setup(word_list_of_nothing_falls_back, set_up),
         cmocka_unit_test_setup(parse_u64_takes_the_whole_range_and_no_more, set_up),
+        cmocka_unit_test_setup(env_keep_without_memory_keeps_and_leaks_nothing, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
