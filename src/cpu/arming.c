@@ -146,8 +146,9 @@ void sp_disarm_locked(sp_thread *thread)
     if (!was_armed)
         return;
     sp_store_release(&thread->tick.armed, 0);
-    sp_fence_full(); /* pairs with the one in sp_tick: the tick reads armed == 0, or this thread
-                        reads its hazard */
+    /* sp_tick stores its hazard, then loads `armed`. Because of this fence, the tick reads 0, or
+     * this thread reads the hazard. */
+    sp_fence_full();
     close_ticker(ticker);
     sp_run.armed_threads--;
 }
@@ -160,7 +161,7 @@ static void suspend_locked(sp_thread *thread)
     if (!sp_load_relaxed(&thread->tick.armed))
         return;
     sp_store_release(&thread->tick.armed, 0);
-    sp_fence_full(); /* pairs with the one in sp_tick, as in sp_disarm_locked */
+    sp_fence_full(); /* as in sp_disarm_locked */
     if (ticker->source)
         ticker->source->suspend(ticker);
     else
