@@ -573,7 +573,7 @@ run_in_extent(walker *w, const extent extent, const bool is_outside)
 }
 
 /* The fast path for nearly all frames: packed rules on one stack, applied one after the other, with
- * variables that fit into registers and few branches. A frame takes some 20 cycles, most of which
+ * variables that fit into registers and few branches. A frame takes about 15 cycles, most of which
  * are the load of the next return address. It stops before the first frame of any other kind, also
  * before the outermost one, which step() handles. */
 SP_SIGSAFE static void run_packed_rules(walker *w)
