@@ -78,6 +78,7 @@ static const sp_window_thread *find_thread(sp_attach_samples *samples, pid_t tid
     return thread;
 }
 
+/* The frames are the marker of SAMPLE, if it has one, and then those of the walk. */
 static const sp_sample_record *make_record(sp_attach_samples *samples,
                                            const sp_attach_sample *sample)
 {
@@ -156,15 +157,16 @@ static void complete_window(const sp_attach_samples *samples, sp_window *window,
     sp_window_complete_wall(window, 0);
 }
 
-typedef struct handing {
+/* What is submitted to one destination. */
+typedef struct submission {
     sp_attach_samples *samples;
     size_t destination;
-} handing;
+} submission;
 
 static void submit(void *user, sp_buffer *body, sp_sample_range range)
 {
-    const handing *h = user;
-    sp_exporter_submit_profiles(h->samples->config.exporter, h->destination, body, range.count);
+    const submission *to = user;
+    sp_exporter_submit_profiles(to->samples->config.exporter, to->destination, body, range.count);
 }
 
 static void export_to(sp_attach_samples *samples, const sp_window *window, size_t index,
@@ -174,11 +176,12 @@ static void export_to(sp_attach_samples *samples, const sp_window *window, size_
                                       .thread_attributes = destination->thread_attributes,
                                       .wait_attributes = destination->wait_attributes};
     const sp_request_bounds bounds = {destination->request_bytes, destination->request_samples};
-    handing h = {samples, index};
+    submission to = {samples, index};
     sp_profile_data data = {0};
     if (sp_profile_build(&data, window, samples->symbolizer, &options) &&
         sp_profile_sample_total(&data))
-        sp_requests_make(&data, destination->format, samples->config.resource, &bounds, submit, &h);
+        sp_requests_make(&data, destination->format, samples->config.resource, &bounds, submit,
+                         &to);
     sp_profile_data_deinit(&data);
 }
 

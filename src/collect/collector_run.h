@@ -24,7 +24,7 @@ struct sp_collector {
      * registry's lock. A wake ends the window. */
     sp_worker worker;
     uint32_t requested_hz, requested_wall_hz;
-    bool keep_modules;
+    bool keep_modules; /* ticks may still read the modules when the collector ends */
 
     /* Only the thread uses the members from here on, except the atomic ones. */
     sp_window windows[2];
@@ -40,16 +40,15 @@ struct sp_collector {
     uint64_t unattributed_unreported_ns; /* of windows without samples, which are not sent */
     sp_drain drain;
     sp_steal steal;
-    _Atomic uint64_t handed_over; /* ticks of the windows that were closed to the end */
+    _Atomic uint64_t handed_over; /* ticks in windows that are closed */
     uint64_t spans_lost;          /* as last reported, of the tracer */
     sp_window_misuse misuse;      /* as last reported */
     bool said_no_ticks, said_replaced, said_repaired, said_ring_full, said_corrupt;
-    bool exiting; /* the application's threads have all ended */
-    /* Of the first window: whether it is over; until then, how many of its locations have names,
-     * and when the next ones are named. */
-    bool first_is_over;
-    uint32_t named_ahead;
-    uint64_t names_due_ns, names_wait_ms; /* monotonic; the pause before the next time */
+    bool exiting;           /* the application's threads have all ended */
+    bool first_is_over;     /* the first window has names; the next three are about it */
+    uint32_t named_ahead;   /* so many of its locations have names */
+    uint64_t names_due_ns;  /* when the others are named; monotonic */
+    uint64_t names_wait_ms; /* the last pause between two times */
     sp_symbolizer *symbolizer;
     sp_profile_destination destinations[SP_DESTINATIONS_MAX];
     size_t destination_count;
@@ -69,10 +68,10 @@ void sp_collector_drain_meanwhile(void *collector);
 
 /* Put every address's name into the symbolizer's cache, so that building does not wait. */
 void sp_collector_name(sp_collector *collector, const sp_window *window);
-/* Name addresses while the first window fills: else a short program would wait at its end until the
- * files of all its libraries are read. Later windows have few new addresses. */
+/* Name addresses while the first window fills. Otherwise a short program would wait at its end
+ * until the files of all its libraries are read. Later windows have few new addresses. */
 void sp_collector_name_ahead(sp_collector *collector);
-/* Build, encode and submit WINDOW for destination INDEX. */
+/* Build, encode and submit WINDOW for DESTINATION, which has number INDEX. */
 void sp_collector_export(sp_collector *collector, const sp_window *window, size_t index,
                          const sp_profile_destination *destination);
 

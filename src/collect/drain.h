@@ -65,11 +65,11 @@ void sp_drain_refresh_name(sp_drain_slot *slot);
  * least as new as these records. Frees the slots of threads that are gone. */
 void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint32_t max_samples);
 
-/* Once, before the first drain: CPU time counts from here. */
+/* Called once, before the first drain: CPU time counts from here on. */
 void sp_drain_begin(sp_drain *drain);
 
 /* At a window's end, before its period changes: read the CPU clocks, and set
- * window->unattributed_ns to the time that no weight reaches, and window->unattributed_threads to
+ * window->unattributed_ns to the CPU time that is in no weight, and window->unattributed_threads to
  * the threads with the most of it. */
 void sp_drain_settle_unattributed(sp_drain *drain, sp_window *window);
 
@@ -87,7 +87,7 @@ void sp_drain_settle_calls(sp_drain *drain, sp_window *window, uint32_t max_samp
 int64_t sp_drain_ahead_ns(const sp_drain *drain);
 
 /* The oldest generation that a tick under way, or one that begins before the drain, may be using.
- * Call it before sp_drain_run; when that has returned, older ones are free. */
+ * Call it before sp_drain_run; when that has returned, older generations can be freed. */
 uint32_t sp_drain_oldest_generation(const sp_modules *modules);
 
 void sp_drain_deinit(sp_drain *drain);

@@ -28,8 +28,8 @@ static inline bool sp_mapping_is_executable(const sp_mapping *mapping)
 /* Called for each mapping in the order of addresses, until it returns false. */
 typedef bool sp_mapping_each(const sp_mapping *mapping, void *user);
 
-/* The mappings of process PID, 0: of the calling one. Malformed lines are skipped. False, and
- * errno, when they cannot be read; a process that has ended may have none. */
+/* The mappings of process PID, 0: of the calling one. Malformed lines are skipped. Returns false,
+ * with errno, when the map cannot be read. A process that has ended may have no mappings. */
 bool sp_mappings_of_process(pid_t pid, sp_mapping_each *each, void *user);
 /* The same from the file PATH, and from the descriptor FD, which stays open. */
 bool sp_mappings_of_file(const char *path, sp_mapping_each *each, void *user);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A recorded span's exact CPU time, from the thread's accounts (src/context/cpu_time.h) into its
- * attribute spanprof.cpu_time_ns.
+/* Gives a recorded span the attribute spanprof.cpu_time_ns: its exact CPU time, which the accounts
+ * of the threads have (context/cpu_time.h).
  *
- * The attribute is set to 0 at the start, so that there is memory for it at the end. Threads: the
- * one that starts or has ended the span; no other thread uses it then. */
+ * The attribute is set to 0 at the start, so that no memory is needed at the end. Threads: the one
+ * that starts or ends the span; no other thread uses RECORD meanwhile. */
 #ifndef SP_TRACE_SPAN_CPU_TIME_H
 #define SP_TRACE_SPAN_CPU_TIME_H
 

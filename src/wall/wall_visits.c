@@ -30,6 +30,8 @@ bool sp_wall_is_older(const sp_wall_place *place, uint32_t generation)
     return place->modules != 0 && place->modules != generation;
 }
 
+/* Whether the thread has not run since its last visit, and has the same context: then the record of
+ * that visit is still true. */
 static bool has_stayed(const sp_wall_place *place, const sp_thread *thread, pid_t tid)
 {
     uint64_t cpu_ns;
@@ -83,8 +85,9 @@ static void keep_visit(sp_wall_place *place, uint32_t slot, uint64_t weight_ns)
 }
 
 /* A thread that was stopped (SIGSTOP, a debugger) continues in restart_syscall, and the kernel does
- * not show which call that is. It is the thread's last call under the same switch number at the
- * same place. A visit in between may have found it waiting for a core. */
+ * not show which call it restarts. So the thread's last call is remembered while its switch number
+ * stays the same, also by visits that find the thread waiting for a core. It is the restarted one
+ * if it was made at the same pc. */
 static void recall_call(const sp_wall_place *place)
 {
     sp_visit_record *now = (sp_visit_record *)(void *)sp_wall.visit.record;
