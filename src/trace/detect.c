@@ -18,6 +18,7 @@
 #include "core/compiler.h"
 #include "core/hex.h"
 #include "core/mapped_file.h"
+#include "core/regular_file.h"
 #include "trace/container.h"
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -48,7 +49,7 @@ static char *read_file(const char *root, const char *path)
     char name[PATH_MAX];
     sp_buffer text = SP_BUFFER_INIT(FILE_MAX);
     int length = snprintf(name, sizeof name, "%s%s", root, path);
-    int fd = length < PATH_MAX ? open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+    int fd = length < PATH_MAX ? sp_regular_file_open(name, O_RDONLY, NULL) : -1;
     bool is_read = fd >= 0 && read_all(fd, &text);
     if (fd >= 0)
         close(fd);
