@@ -111,7 +111,7 @@ static void copy_section(module *m)
         if (!sp_outside_copy(m->pid, bytes, header, length) ||
             !sp_image_read_frame_header(bytes, length, header, &section))
             continue;
-        section.length = sp_image_readable_from(&m->info, section.address);
+        section.length = sp_image_section_length(&m->info, &section);
         take_section(m, section);
     }
 }

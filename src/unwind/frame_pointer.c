@@ -128,6 +128,14 @@ static bool visit_jump(void *user, uint64_t target)
     return target && leads_here(lead, target);
 }
 
+/* Where the jump of an entry of the linkage table begins. Before it may be `endbr64`, and, in
+ * mold's entries, `mov $number, %r11d`. */
+static size_t skip_to_jump(const uint8_t code[STUB_BYTES])
+{
+    size_t at = memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0 ? 4 : 0;
+    return memcmp(code + at, "\x41\xbb", 2) == 0 ? at + 6 : at;
+}
+
 /* The code range whose jumps show where a call of TARGET leads. If TARGET is an entry of the
  * linkage table, which only jumps, the range is that entry alone, because the frame information may
  * describe all entries as one function. Else it is the function at TARGET. */
@@ -137,7 +145,7 @@ static bool find_jumper(const search *s, uint64_t target, sp_function_range *out
     sp_x86_instruction first;
     if (!s->outside->read(s->outside, code, target, sizeof code))
         return false;
-    size_t start = memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0 ? 4 : 0; /* endbr64 */
+    size_t start = skip_to_jump(code);
     bool is_stub = sp_x86_decode(code + start, sizeof code - start, &first) &&
                    (first.flow == SP_X86_JUMP || first.flow == SP_X86_JUMP_INDIRECT);
     if (!is_stub)

@@ -90,7 +90,6 @@ static void find_build_id(const struct dl_phdr_info *info, sp_module_image *imag
     }
 }
 
-/* The end of the segment is the only known limit of .eh_frame. */
 static void copy_section(copy_round *round, const struct dl_phdr_info *info, uint64_t header,
                          sp_module_image *image)
 {
@@ -98,7 +97,7 @@ static void copy_section(copy_round *round, const struct dl_phdr_info *info, uin
     if (!sp_image_read_frame_header((const uint8_t *)(uintptr_t)header, // NOLINT
                                     sp_image_readable_from(info, header), header, &section))
         return;
-    section.length = sp_image_readable_from(info, section.address);
+    section.length = sp_image_section_length(info, &section);
     if (!section.length || section.length > SP_FRAME_SECTION_MAX)
         return;
     const void *data = (const void *)(uintptr_t)section.address; // NOLINT

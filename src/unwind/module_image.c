@@ -84,3 +84,11 @@ bool sp_image_read_frame_header(const uint8_t *data, uint64_t length, uint64_t a
         .address = begin, .header_address = address, .fde_limit = is_counted ? count : 0};
     return true;
 }
+
+uint64_t sp_image_section_length(const struct dl_phdr_info *info, const sp_cfi_section *section)
+{
+    uint64_t length = sp_image_readable_from(info, section->address);
+    if (section->header_address <= section->address)
+        return length;
+    return sp_min_u64(length, section->header_address - section->address);
+}

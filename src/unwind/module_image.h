@@ -39,5 +39,9 @@ void sp_image_take_build_id(const uint8_t *data, uint64_t length, uint64_t align
  * of functions of .eh_frame in OUT. False: it is not usable. */
 bool sp_image_read_frame_header(const uint8_t *data, uint64_t length, uint64_t address,
                                 sp_cfi_section *out);
+/* The bytes of .eh_frame, perhaps with what follows it. Its own end is not known: .eh_frame_hdr
+ * ends it where it lies behind (mold and gold do that, and then comes .rodata), else its segment's
+ * end. 0: it is not readable. */
+uint64_t sp_image_section_length(const struct dl_phdr_info *info, const sp_cfi_section *section);
 
 #endif
