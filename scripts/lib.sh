@@ -12,7 +12,7 @@ build_packages=(build-essential cmake ninja-build pkg-config protobuf-c-compiler
     libcurl4-openssl-dev libdw-dev libelf-dev liblzma-dev libjansson-dev libsimdjson-dev libmicrohttpd-dev libsqlite3-dev libcmocka-dev python3)
 test_packages=(ccache clang-format-14 clang-tidy-14 shellcheck pyflakes3 util-linux python3-venv chromium dwz xz-utils libdebuginfod1 libunwind-dev gdb libuv1-dev nginx-dev wrk curl libjemalloc2 libtcmalloc-minimal4 groff-base zsh fish postgresql-15
     postgresql-server-dev-15)
-all_packages=(clang-14 libclang-rt-14-dev)
+all_packages=(clang-14 libclang-rt-14-dev mold)
 aarch64_packages=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 demo_packages=(wrk libc6-dbg) # the latter has the names of the C library's functions
 

@@ -72,12 +72,15 @@ if(NOT CMAKE_CROSSCOMPILING)
   add_dependencies(unit_symbol_program_names module_plain module_no_id)
 endif()
 
+# Its reference, libgcc, needs frame information for the linkage table: GNU ld makes it, mold and lld do not.
+target_link_options(unit_unwind_walk_steps PRIVATE -fuse-ld=bfd)
+
 # Programs with lazy binding and a procedure linkage table that has no unwind information, as some linkers make it; the second program also has the
 # linkage table for checked control flow (IBT).
 if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
   sp_test(unit/unwind/walk_linkage_checked SOURCES unit/unwind/test_walk_linkage.c LINK sp_unwind LABELS unit)
   foreach(program unit_unwind_walk_linkage unit_unwind_walk_linkage_checked)
-    target_link_options(${program} PRIVATE -Wl,--no-ld-generated-unwind-info -Wl,-z,lazy)
+    target_link_options(${program} PRIVATE -fuse-ld=bfd -Wl,--no-ld-generated-unwind-info -Wl,-z,lazy)
   endforeach()
   target_link_options(unit_unwind_walk_linkage_checked PRIVATE -Wl,-z,ibtplt)
 endif()
