@@ -7,10 +7,11 @@ A test measures when it asks a clock, a counter of the kernel, or the sampler "h
   broken   No noise of the machine explains the result: a wrong link, a crash, a hang, a sample neither delivered nor counted, a sum
            that is off by more than the noise can cause. Exit code 1. The test fails at once, everywhere, and is not tried again.
   unsure   This run cannot answer the question: too few samples, error bars wider than the question, a value that is out of the bounds,
-           but not by more than the noise can cause. Exit code 75 (EX_TEMPFAIL of sysexits.h).
+           but not by more than the noise can cause. Exit code 75 (EX_TEMPFAIL of sysexits.h). Exit code 76: another run on this machine
+           would say the same.
 
 There are two forms of such a test. `./scripts/test` runs the short form, with about a tenth of the samples, up to TRIES times while it is
-unsure, and then reports it as unsure without failing. `./scripts/test --measure` sets SPANPROF_TEST_MEASURE=1 and runs the full form once;
+unsure and another run may say more, and then reports it as unsure without failing. `./scripts/test --measure` sets SPANPROF_TEST_MEASURE=1 and runs the full form once;
 there an unsure test fails. The bounds are the same in both forms.
 
   verdict.py [--plant FAULT | --expect-broken] COMMAND…    runs a test as ctest does
@@ -30,7 +31,7 @@ The rest of this file is for judges:
     found.finish()                                                    # prints, exits"""
 import os, resource, subprocess, sys, time
 
-BROKEN, UNSURE, SKIPPED = 1, 75, 77
+BROKEN, UNSURE, UNSURE_HERE, SKIPPED = 1, 75, 76, 77
 TRIES = 3
 SHORT = 10  # how many times less the short form takes
 
@@ -118,7 +119,7 @@ class Verdict:
     """Collects what a judge finds. If something is broken, the verdict is broken, also if something else is unsure."""
 
     def __init__(self):
-        self._broken, self._unsure = [], []
+        self._broken, self._unsure, self._unsure_here = [], [], []
 
     def broken_if(self, condition, what):
         if condition:
@@ -127,6 +128,11 @@ class Verdict:
     def unsure_if(self, condition, what):
         if condition:
             self._unsure.append(what)
+
+    def unsure_here_if(self, condition, what):
+        """Unsure, and another run would say the same: enough was measured, but the value depends on the machine."""
+        if condition:
+            self._unsure_here.append(what)
 
     def enough(self, got, wanted, of_what):
         """Unsure when GOT is less than WANTED: that is too little to answer the question."""
@@ -149,9 +155,9 @@ class Verdict:
         """Prints what was found, and exits with the verdict's code."""
         for what in self._broken:
             print("BROKEN:", what)
-        for what in self._unsure:
+        for what in self._unsure + self._unsure_here:
             print("UNSURE:", what)
-        sys.exit(BROKEN if self._broken else UNSURE if self._unsure else 0)
+        sys.exit(BROKEN if self._broken else UNSURE if self._unsure else UNSURE_HERE if self._unsure_here else 0)
 
 
 def _reasons(output):
@@ -191,7 +197,7 @@ def main(arguments):
         print(__doc__)
         return 2
     code, output = _run_until_sure(command)
-    if code == UNSURE:
+    if code in (UNSURE, UNSURE_HERE):
         print("UNSURE:", "; ".join(_reasons(output)) or "no reason was given")
         return BROKEN if is_full() else SKIPPED
     if expects_broken:

@@ -26,7 +26,7 @@ SHOP, TOOL, SENDS = sys.argv.pop(1), sys.argv.pop(1), sys.argv.pop(1)
 VERSIONS = sys.argv[1:4] if len(sys.argv) > 3 else []
 del sys.argv[1:1 + len(VERSIONS)]
 HERE = pathlib.Path(__file__).resolve().parent
-REQUESTS = 150
+REQUESTS = 60
 
 
 class Collector(Program):
@@ -80,7 +80,7 @@ class Delivery:
                            "OTEL_EXPORTER_OTLP_ENDPOINT": f"{cls.way[0]}://127.0.0.1:{collector.ports[cls.way[1]]}",
                            "OTEL_EXPORTER_OTLP_TIMEOUT": "120000",  # a busy machine is no complaint
                            "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=peer", "SPANPROF_CPU_HZ": "1000",
-                           "SPANPROF_WINDOW_MS": "1000", **cls.environment}
+                           "SPANPROF_WINDOW_MS": "250", **cls.environment}
             with Shop(SHOP, cls.folder / "shop.log", environment) as shop:
                 shop.visit(REQUESTS)
                 shop.stop()

@@ -244,9 +244,9 @@ def judge_lost(found, lost, judged, may, what):
 
 
 def judge_nameless(found, nameless, everything, may):
-    """NAMELESS of EVERYTHING name no work; MAY is the share that may. It depends on the processor and its load."""
+    """NAMELESS of EVERYTHING name no work; MAY is the share that may. It depends on the processor, so a second run would say the same."""
     text = f"{nameless} of {everything} samples are on stacks that name no work, {may:.0%} may"
-    found.unsure_if(nameless > may * everything, text)
+    found.unsure_here_if(nameless > may * everything, text)
     found.broken_if(everything > 100 and nameless > BLIND * everything, text)
 
 
