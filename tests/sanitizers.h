@@ -3,7 +3,11 @@
 #ifndef SPANPROF_TESTS_SANITIZERS_H
 #define SPANPROF_TESTS_SANITIZERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
 
 /* Why a forked child of a process with threads cannot allocate memory and start threads in this
  * build; NULL when it can. glibc's allocator prepares for a fork; ASan's does not. TSan reports
@@ -16,6 +20,20 @@ static inline const char *why_forked_child_cannot_start(void)
     return "ASan's allocator leaves its locks in the child as other threads held them";
 #else
     return NULL;
+#endif
+}
+
+/* From here to allow_leaks(false), what this thread allocates may stay: a run that a stop had to
+ * abandon keeps its resource, because a thread may still read it. */
+static inline void allow_leaks(bool may)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    if (may)
+        __lsan_disable();
+    else
+        __lsan_enable();
+#else
+    (void)may;
 #endif
 }
 
