@@ -6,6 +6,7 @@
 #include "tool/command/against.h"
 #include "tool/command/commands.h"
 #include "tool/command/diff_answer.h"
+#include "tool/model/nameless.h"
 #include "tool/model/selected.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
@@ -221,6 +222,8 @@ static int answer(const sp_operands *files, sp_flame_options *options)
         sp_model_note_unended(&model);
     if (status == SP_TOOL_DONE)
         status = write_answer(&selection, options, format);
+    if (status == SP_TOOL_DONE)
+        sp_selection_note_nameless(&selection);
     status = sp_input_status(&input, status);
     sp_selection_deinit(&selection);
     sp_model_deinit(&model);

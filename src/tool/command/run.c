@@ -159,8 +159,6 @@ void sp_run_show_answer(const sp_run_answer *answer)
     else
         sp_tool_note("no samples: %s", answer->no_samples);
     fprintf(stderr, "\n");
-    if (has_any(name, "profiles"))
-        sp_run_note_names(name);
     sp_tool_note("%s in the files %s.*; `spanprof flame %s --format html -o flame.html` "
                  "draws them, and --span ID one process%s",
                  answer->what, prefix, prefix, answer->wall ? "; --type wall shows the waits" : "");

@@ -86,9 +86,6 @@ int sp_run_attach(const sp_run_options *options, const sp_operands *rest);
  * error. */
 void sp_run_show_answer(const sp_run_answer *answer);
 
-/* Write a note when most samples in the files of PREFIX have no function name. In run_names.c. */
-void sp_run_note_names(const char *prefix);
-
 /* The prefix to use: PREFIX, or if another program is writing its files, OWN, which is PREFIX with
  * the PID after it; a note says so. Call it before the run. */
 const char *sp_run_free_prefix(char own[PATH_MAX], const char *prefix);

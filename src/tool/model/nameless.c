@@ -6,6 +6,7 @@
 
 #include "tool/model/key_sums.h"
 #include "tool/model/sum.h"
+#include "tool/text/messages.h"
 
 /* The length of MODULE in NAME, if NAME is "MODULE+0xADDRESS"; else 0. Modules in brackets are not
  * files, and do not count. */
@@ -18,12 +19,22 @@ static size_t module_length(const char *name)
     return digits && !plus[3 + digits] ? (size_t)(plus - name) : 0;
 }
 
-/* The innermost function of STACK. */
-static const char *leaf_of(const sp_model *model, uint32_t stack)
+/* A frame of STACK without a name, if the stack hardly says what ran: the innermost one, or most of
+ * the frames, have no name. It is the innermost such frame. NULL: the stack has enough names. */
+static const char *nameless_frame(const sp_model *model, uint32_t stack)
 {
     const sp_intern_entry *entry = &model->stacks.entries[stack];
     const uint32_t *frames = entry->key;
-    return entry->length ? sp_model_text(model, frames[0]) : "";
+    size_t length = entry->length / sizeof *frames, nameless = 0, first = 0;
+    length -= length < model->root_frames ? length : model->root_frames;
+    for (size_t i = length; i-- > 0;) {
+        if (module_length(sp_model_text(model, frames[i]))) {
+            first = i;
+            nameless++;
+        }
+    }
+    bool lacks_names = nameless && (first == 0 || nameless > length / 2);
+    return lacks_names ? sp_model_text(model, frames[first]) : NULL;
 }
 
 static bool count_sample(sp_key_sums *modules, const char *module, size_t length, uint64_t count)
@@ -41,24 +52,36 @@ static void find_most(sp_nameless *out, const sp_key_sums *modules)
                  (const char *)sp_intern_key(&modules->keys, most));
 }
 
-bool sp_model_find_nameless(sp_nameless *out, const sp_model *model, uint32_t type)
+bool sp_selection_find_nameless(sp_nameless *out, const sp_selection *selection)
 {
+    const sp_model *model = selection->model;
     sp_key_sums modules = {0}; /* the number of samples without a name in each */
     bool done = true;
     *out = (sp_nameless){0};
     for (uint32_t i = 0; done && i < model->sample_index.count; i++) {
         const sp_model_sample *sample = &model->samples[i];
-        if (sample->type != type)
+        if (!sp_selection_has(selection, sample))
             continue;
-        const char *leaf = leaf_of(model, sample->stack);
-        size_t length = module_length(leaf);
+        const char *frame = nameless_frame(model, sample->stack);
         sp_sum_add(&out->all, sample->count);
-        if (length) {
+        if (frame) {
             sp_sum_add(&out->nameless, sample->count);
-            done = count_sample(&modules, leaf, length, sample->count);
+            done = count_sample(&modules, frame, module_length(frame), sample->count);
         }
     }
     find_most(out, &modules);
     sp_key_sums_deinit(&modules);
     return done;
+}
+
+void sp_selection_note_nameless(const sp_selection *selection)
+{
+    sp_nameless found;
+    if (!sp_selection_find_nameless(&found, selection) || found.nameless <= found.all / 2)
+        return;
+    sp_tool_note("%.0f %% of the samples are in functions without a name, most of them in %s: "
+                 "install its debug symbols (on Debian a package that ends in -dbgsym or -dbg), or "
+                 "set SPANPROF_DEBUGINFOD=1 and DEBUGINFOD_URLS to fetch them, or build it with -g "
+                 "and without strip; then record again",
+                 100.0 * (double)found.nameless / (double)found.all, found.module);
 }

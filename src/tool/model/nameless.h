@@ -5,18 +5,21 @@
 #ifndef SP_TOOL_MODEL_NAMELESS_H
 #define SP_TOOL_MODEL_NAMELESS_H
 
-#include "tool/model/model.h"
+#include "tool/model/select.h"
 
 #define SP_NAMELESS_MODULE 128
 
 typedef struct sp_nameless {
-    uint64_t all;      /* samples of the type */
-    uint64_t nameless; /* of these, those whose innermost function is MODULE+0xADDRESS */
+    uint64_t all; /* the selected samples */
+    /* of these, those whose innermost function is MODULE+0xADDRESS, or most functions are */
+    uint64_t nameless;
     char module[SP_NAMELESS_MODULE]; /* the module with the most of them; "": none */
 } sp_nameless;
 
-/* Count the samples of TYPE that have no name. Code that belongs to no file does not count, because
- * no symbols could name it. Returns false when memory is short. */
-bool sp_model_find_nameless(sp_nameless *out, const sp_model *model, uint32_t type);
+/* Count the samples of SELECTION that have no name. Code that belongs to no file does not count,
+ * because no symbols could name it. Returns false when memory is short. */
+bool sp_selection_find_nameless(sp_nameless *out, const sp_selection *selection);
+/* Write a note when most of the samples have no name. It says how to get names. */
+void sp_selection_note_nameless(const sp_selection *selection);
 
 #endif

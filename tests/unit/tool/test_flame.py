@@ -237,6 +237,32 @@ only 10 samples: too few samples to trust shares; record longer or with a higher
         self.assertIn(b'{"n":"[no stack]","v":70000000,"s":70000000,"l":39.2,"h":89.7,"c":[]}', result.stdout)
 
 
+class Stripped(ToolTest):
+    """Most functions have no name: the answer says so, and what would name them."""
+    SAYS = (b"spanprof: 67 % of the samples are in functions without a name, most of them in shop: install its debug symbols (on Debian a "
+            b"package that ends in -dbgsym or -dbg), or set SPANPROF_DEBUGINFOD=1 and DEBUGINFOD_URLS to fetch them, or build it with -g and "
+            b"without strip; then record again\n")
+
+    def setUp(self):
+        super().setUp()
+        self.write("p.traces.jsonl", json_lines(traces()))
+        self.write("p.profiles.jsonl", json_lines(
+            profiles([(("main", "shop+0x1140"), REPORT_TRACE, RENDER, 20), (("main", "cart"), CART_TRACE, CART, 10)]),
+            wall_profiles([(("shop+0x1", "shop+0x2", "recvfrom"), REPORT_TRACE, RENDER, 40 * MS, "network"),
+                           (("main", "cart", "poll"), CART_TRACE, CART, 20 * MS, "network")])))
+
+    def test_each_form_says_it(self):
+        for options in ([], ["--format", "json"], ["--format", "folded"], ["--format", "table"], ["--format", "svg"], ["--format", "pprof"],
+                        ["--format", "perfetto"], ["--type", "wall"], ["--type", "offcpu"]):
+            with self.subTest(options=options):
+                result = self.run_tool("flame", "p", *options)
+                self.assertEqual((result.returncode, result.stderr), (0, self.SAYS))
+
+    def test_the_share_is_that_of_the_selected_samples(self):
+        self.assertIn(b"spanprof: 100 % of the samples are", self.run_tool("flame", "p", "--name", "GET /report").stderr)
+        self.assertEqual(self.run_tool("flame", "p", "--name", "GET /cart").stderr, b"")
+
+
 class Selections(ToolTest):
     def setUp(self):
         super().setUp()
@@ -352,7 +378,7 @@ class Selections(ToolTest):
         for location in request["dictionary"]["locationTable"]:
             location.pop("lines", None)
         self.write("bare.jsonl", json_lines(request))
-        self.assertIn("shop+0x1004;shop+0x1008 10000000", self.folded("bare.jsonl"))
+        self.assertIn(b"shop+0x1004;shop+0x1008 10000000\n", self.run_tool("flame", "bare.jsonl", "--format", "folded").stdout)
 
 
 class Parts(ToolTest):
