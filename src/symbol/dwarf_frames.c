@@ -9,6 +9,7 @@
 
 #include "core/log.h"
 #include "core/reach.h"
+#include "symbol/dwarf_scopes.h"
 
 /* Deeper trees are damaged or malicious. BYTES_OF_LINE is the memory that libdw 0.188 needs for a
  * line, as measured. ROOM_AFTER: see has_room_after. */
@@ -44,6 +45,7 @@ struct sp_dwarf_index {
     size_t unit_count, unit_capacity;
     range_list ranges; /* of units */
     size_t read_bytes; /* memory for what was read of the units */
+    sp_dwarf_scopes scopes;
 };
 
 enum { FIRST_CAPACITY = 32 }; /* of the arrays here */
@@ -208,6 +210,7 @@ void sp_dwarf_index_destroy(sp_dwarf_index *index)
         free(index->units[i].functions);
         free(index->units[i].ranges.items);
     }
+    sp_dwarf_scopes_deinit(&index->scopes);
     free(index->units);
     free(index->ranges.items);
     free(index);
@@ -216,12 +219,14 @@ void sp_dwarf_index_destroy(sp_dwarf_index *index)
 size_t sp_dwarf_index_bytes(const sp_dwarf_index *index)
 {
     return index ? index->unit_capacity * sizeof *index->units +
-                       index->ranges.capacity * sizeof *index->ranges.items + index->read_bytes
+                       index->ranges.capacity * sizeof *index->ranges.items + index->read_bytes +
+                       sp_dwarf_scopes_bytes(&index->scopes)
                  : 0;
 }
 
-static void add_function(unit *u, const Dwarf_Die *die)
+static void add_function(void *user, const Dwarf_Die *die)
 {
+    unit *u = user;
     if (!SP_REACH(u->functions, u->function_count, u->function_capacity, FIRST_CAPACITY)) {
         u->ranges.failed = true;
         return;
@@ -231,65 +236,13 @@ static void add_function(unit *u, const Dwarf_Die *die)
     u->function_count++;
 }
 
-/* In C, types contain no functions, and most of a unit's tree is types: in units of C they are
- * skipped. */
-static bool is_c(Dwarf_Die *die)
-{
-    switch (dwarf_srclang(die)) {
-    case DW_LANG_C89:
-    case DW_LANG_C:
-    case DW_LANG_C99:
-    case DW_LANG_C11:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Whether an entry with TAG may contain functions: namespaces, types with methods (only IN_TYPES),
- * and, because of nested functions, blocks and functions. */
-static bool may_hold_functions(int tag, bool in_types)
-{
-    switch (tag) {
-    case DW_TAG_namespace:
-    case DW_TAG_module:
-    case DW_TAG_subprogram:
-    case DW_TAG_lexical_block:
-        return true;
-    case DW_TAG_structure_type:
-    case DW_TAG_class_type:
-    case DW_TAG_union_type:
-    case DW_TAG_enumeration_type:
-        return in_types;
-    default:
-        return false;
-    }
-}
-
-static void read_functions(unit *u, Dwarf_Die *parent, bool in_types, int depth)
-{
-    Dwarf_Die child;
-    if (depth > TREE_DEPTH || dwarf_child(parent, &child) != 0)
-        return;
-    do {
-        int tag = dwarf_tag(&child);
-        bool has_code = tag == DW_TAG_subprogram && (dwarf_hasattr(&child, DW_AT_low_pc) ||
-                                                     dwarf_hasattr(&child, DW_AT_ranges));
-        if (has_code)
-            add_function(u, &child);
-        /* an abstract or declared function has no nested ones with code */
-        if (may_hold_functions(tag, in_types) && (tag != DW_TAG_subprogram || has_code))
-            read_functions(u, &child, in_types, depth + 1);
-    } while (dwarf_siblingof(&child, &child) == 0);
-}
-
 /* libdw decodes all lines of a unit when one is first requested, and keeps them. */
 static void read_unit(sp_dwarf_index *index, unit *u)
 {
     Dwarf_Lines *lines;
     size_t line_count = 0;
     u->read = true;
-    read_functions(u, &u->body, !is_c(&u->body), 0);
+    sp_dwarf_scopes_read(&index->scopes, &u->body, add_function, u);
     sort_ranges(&u->ranges);
     if (dwarf_getsrclines(&u->skeleton, &lines, &line_count) != 0)
         line_count = 0;
@@ -337,7 +290,7 @@ static uint32_t number_of(Dwarf_Die *die, unsigned attribute_code)
     return (uint32_t)value;
 }
 
-static void fill_names(sp_dwarf_frame *frame, Dwarf_Die *function)
+static void fill_names(sp_dwarf_index *index, sp_dwarf_frame *frame, Dwarf_Die *function)
 {
     Dwarf_Attribute attribute;
     int line = 0;
@@ -347,6 +300,10 @@ static void fill_names(sp_dwarf_frame *frame, Dwarf_Die *function)
     if (!frame->linkage_name)
         frame->linkage_name =
             dwarf_formstring(dwarf_attr_integrate(function, DW_AT_MIPS_linkage_name, &attribute));
+    const char *with_scopes =
+        frame->name && !frame->linkage_name ? sp_dwarf_scopes_name(&index->scopes, function) : NULL;
+    if (with_scopes)
+        frame->name = with_scopes;
     if (dwarf_decl_line(function, &line) == 0 && line > 0)
         frame->start_line = (uint32_t)line;
 }
@@ -419,7 +376,7 @@ static void answer(sp_dwarf_index *index, void *argument)
         Dwarf_Die *die = &chain[count - 1 - i];
         *frame = (sp_dwarf_frame){.directory = directory_of(u)};
         if (function)
-            fill_names(frame, die);
+            fill_names(index, frame, die);
         if (i > 0)
             fill_call(frame, u, die + 1);
         else if (!fill_line(frame, u, q->address) && !function)

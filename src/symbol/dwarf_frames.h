@@ -14,9 +14,11 @@
 /* The most frames of one address. Inlined functions that are nested deeper are left out. */
 #define SP_DWARF_DEPTH 64
 
-/* The strings belong to the Dwarf; NULL: not known. `file` may be relative to `directory`. */
+/* The strings belong to the Dwarf or to the index; NULL: not known. `file` may be relative to
+ * `directory`. */
 typedef struct sp_dwarf_frame {
-    const char *name;         /* DW_AT_name */
+    /* DW_AT_name; in C++, when there is no linkage name, with its scopes (dwarf_scopes.h) */
+    const char *name;
     const char *linkage_name; /* what C++ and Rust have in the symbol table */
     const char *directory;
     const char *file;

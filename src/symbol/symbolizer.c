@@ -281,9 +281,21 @@ static known_module *find_module(sp_symbolizer *symbolizer, const sp_module *mod
     return known;
 }
 
+/* A copy of PLAIN, a name in the source, in the style of SYMBOLIZER. */
+static const char *keep_plain(sp_symbolizer *symbolizer, const char *plain)
+{
+    sp_buffer *text = &symbolizer->text;
+    if (symbolizer->options.style != SP_DEMANGLE_FOLDED)
+        return keep(symbolizer, plain);
+    sp_buffer_clear(text);
+    sp_buffer_add_cut(text, plain, strlen(plain));
+    return sp_demangle_fold(text) ? keep_scratch(symbolizer) : keep(symbolizer, plain);
+}
+
 /* FRAME's names from a symbol as in the symbol table, cut to LONGEST_NAME. A version
  * ("qsort@@GLIBC_2.2.5") is no part of the name. PLAIN is the name in the source (NULL: not known);
- * it is used when a mangled name cannot be demangled. */
+ * it is used when a mangled name cannot be demangled. When it is SYMBOL, the symbol table has no
+ * name. */
 static void name_frame(sp_symbolizer *symbolizer, sp_frame *frame, const char *symbol,
                        const char *plain)
 {
@@ -297,8 +309,9 @@ static void name_frame(sp_symbolizer *symbolizer, sp_frame *frame, const char *s
     sp_demangle(text, frame->system_name, symbolizer->options.style);
     frame->name = keep_scratch(symbolizer);
     if (frame->name == frame->system_name && plain && symbolizer->options.style != SP_DEMANGLE_NONE)
-        frame->name = keep(symbolizer, plain);
-    if (frame->name == frame->system_name) /* equal strings have the same address here */
+        frame->name = keep_plain(symbolizer, plain);
+    /* equal strings have the same address here */
+    if (frame->name == frame->system_name || symbol == plain)
         frame->system_name = keep(symbolizer, NULL);
 }
 

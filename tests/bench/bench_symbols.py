@@ -84,9 +84,21 @@ def demangled(name):
     return subprocess.run(["c++filt", name], capture_output=True, text=True, check=True).stdout.strip()
 
 
+def without_scopes(name):
+    """The name after the last "::" that is not in brackets. Ours have the scopes of functions without a linkage name."""
+    depth, begin = 0, 0
+    for at, byte in enumerate(name):
+        depth += (byte in "<({[") - (byte in ">)}]")
+        if depth == 0 and name.startswith("::", at):
+            begin = at + 2
+    return name[begin:]
+
+
 def same_name(a, b):
     """Equal, or one is the linkage name of a function that the other calls by its bare name: addr2line has no other one for a C++ function
     that no other file sees, unless the address is in no inlined function."""
+    if not a.startswith("_Z"):
+        a = without_scopes(a)
     if a == b or (a.startswith("_Z") and b.startswith("_Z") and demangled(a) == demangled(b)):  # D1 and D2 of one destructor
         return True
     linkage, bare = (a, b) if a.startswith("_Z") else (b, a)

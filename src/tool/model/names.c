@@ -53,10 +53,14 @@ static bool is_mangled(const char *symbol)
  * "<module>", "f.<locals>.g". */
 static bool has_arguments(const char *name)
 {
+    static const char call[] = "operator()";
     const char *open = strchr(name, '<');
-    return open > name &&
-           (open[-1] == '_' || (open[-1] >= '0' && open[-1] <= '9') ||
-            (open[-1] >= 'a' && open[-1] <= 'z') || (open[-1] >= 'A' && open[-1] <= 'Z'));
+    if (!open || open == name)
+        return false;
+    bool follows_call = open - name >= (ptrdiff_t)sizeof call - 1 &&
+                        memcmp(open - (sizeof call - 1), call, sizeof call - 1) == 0;
+    return follows_call || open[-1] == '_' || (open[-1] >= '0' && open[-1] <= '9') ||
+           (open[-1] >= 'a' && open[-1] <= 'z') || (open[-1] >= 'A' && open[-1] <= 'Z');
 }
 
 static bool write_recorded(const char *recorded, sp_demangle_style style, sp_buffer *out)

@@ -474,6 +474,14 @@ class Names(ToolTest):
         self.assertEqual(self.names("--names", "full"), [f"void ns::f<{vector} >({vector})", "main"])
         self.refuse(2, "flame", "n.jsonl", "--names", "long", says=("long", "short, folded, full"))
 
+    def test_names_from_debug_information_without_a_symbol(self):
+        names = ["std::sort<int*, main()::<lambda(int)> >", "shop::(anonymous namespace)::row::touch", "shop::f<int>::{lambda:3}::operator()<long>",
+                 "shop::g::{lambda}::operator()<int>", "shop::h::<lambda>"]
+        self.write_functions(*((name, "", "s.cc") for name in names))
+        self.assertEqual(self.names(), ["std::sort<…>", names[1], "shop::f<…>::{lambda:3}::operator()<…>", "shop::g::{lambda}::operator()<…>", names[4]])
+        self.assertEqual(self.names("--names", "short"), names)
+        self.assertEqual(self.names("--names", "full"), names)
+
     def test_instances_and_overloads_stay_apart(self):
         self.write_functions(("f<int>", "_Z1fIiEvT_", ""), ("f<double>", "_Z1fIdEvT_", ""), ("g", "_Z1gi", ""), ("g", "_Z1gd", ""), ("h<int>", "_Z1hIiEvT_", ""))
         self.assertEqual(self.names(), ["f<int>", "f<double>", "g(int)", "g(double)", "h<…>"])
