@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "attach/loader_names.h"
 #include "core/compiler.h"
 #include "core/mappings.h"
 #include "core/reach.h"
@@ -24,7 +25,8 @@ typedef struct taking {
     sp_loader_snapshot *out;
     pid_t pid;
     const sp_generation *known;
-    bool is_elsewhere; /* its files are in another mount namespace */
+    char root[32]; /* in front of paths when its files are in another mount namespace; or "" */
+    uint64_t list; /* of the loader, see loader_names.h; 0: not found */
     size_t capacity;
     bool failed; /* memory is short */
 } taking;
@@ -135,11 +137,10 @@ static bool is_mapped_file(const module *m, const char *path, struct stat *statu
  * root. */
 static bool set_path(const taking *t, module *m)
 {
-    char path[PATH_MAX], root[32] = "";
+    char path[PATH_MAX];
     struct stat status;
     bool is_file = m->mapping->path[0] == '/';
-    if (is_file && t->is_elsewhere)
-        snprintf(root, sizeof root, "/proc/%d/root", (int)t->pid);
+    const char *root = is_file ? t->root : "";
     if (snprintf(path, sizeof path, "%s%s", root, m->mapping->path) >= (int)sizeof path)
         return false;
     if (is_file && !m->image.build_id_length)
@@ -208,6 +209,8 @@ static bool take_mapping(const sp_mapping *mapping, void *user)
     if (!may_be || !read_headers(&m) || !find_range(&m))
         return true;
     find_build_id(&m);
+    if (!t->list)
+        t->list = sp_attach_loader_list(t->pid, &m.info);
     t->failed = !SP_REACH(t->out->images, t->out->image_count, t->capacity, 64) || !complete(t, &m);
     if (!t->failed)
         t->out->images[t->out->image_count++] = m.image;
@@ -229,9 +232,13 @@ static bool is_elsewhere(pid_t pid)
 bool sp_attach_images_take(sp_loader_snapshot *out, pid_t pid, const sp_generation *known)
 {
     *out = (sp_loader_snapshot){0};
-    taking t = {.out = out, .pid = pid, .known = known, .is_elsewhere = is_elsewhere(pid)};
-    if (sp_mappings_of_process(pid, take_mapping, &t) && !t.failed)
+    taking t = {.out = out, .pid = pid, .known = known};
+    if (is_elsewhere(pid))
+        snprintf(t.root, sizeof t.root, "/proc/%d/root", (int)pid);
+    if (sp_mappings_of_process(pid, take_mapping, &t) && !t.failed) {
+        sp_attach_loader_rename(pid, t.list, t.root, out);
         return true;
+    }
     sp_loader_snapshot_deinit(out);
     return false;
 }
