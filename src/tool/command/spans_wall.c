@@ -34,8 +34,8 @@ void sp_wall_columns_head(sp_buffer *out, sp_wall_columns columns)
 static const char *color_of(int where)
 {
     static const char *const colors[CLASSES] = {"\033[31m", "\033[35m", "\033[33m", "\033[32m",
-                                                "\033[92m", "\033[34m", "\033[36m", "\033[2m",
-                                                "",         "\033[95m"};
+                                                "\033[92m", "\033[93m", "\033[34m", "\033[36m",
+                                                "\033[2m",  "",         "\033[95m"};
     return colors[where];
 }
 
@@ -116,7 +116,7 @@ void sp_wall_columns_key(sp_buffer *out, sp_wall_columns columns, const sp_model
 {
     if (!columns.bar)
         return;
-    sp_buffer_add_string(out, "tenths of wall:");
+    sp_buffer_add_string(out, "tenths:");
     for (int i = 0; i < SP_WHERE_COUNT; i++) {
         sp_buffer_add_char(out, ' ');
         add_name(out, i, sp_where_names[i], terminal);

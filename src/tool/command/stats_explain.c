@@ -72,12 +72,15 @@ static const explanation explanations[] = {
      "The thread could run and waited for a core. Much: the machine, or the container's limit, has "
      "too few cores."},
     {"time", "lock",
-     "The thread waited for a lock, or for another thread to end. `spanprof spans --holders` shows "
+     "The thread waited for a lock. `spanprof spans --holders` shows "
      "who held it, when SPANPROF_PROFILES has lock."},
     {"time", "condition",
-     "The thread waited for a condition variable. Mostly idle workers: look at the samples with a "
-     "span, by --span or --name."},
+     "The thread waited for a condition variable, a future or a change of an atomic value. Mostly "
+     "idle workers: look at the samples with a span, by --span or --name."},
     {"time", "semaphore", "The thread waited for a semaphore. Mostly idle workers, too."},
+    {"time", "join",
+     "The thread waited until other threads ended, or came to the same barrier. What these did is "
+     "in their own samples."},
     {"time", "disk", "The thread waited for a disk, or for a page of memory to be read from one."},
     {"time", "network", "The thread waited for a socket; the leaf frame shows the system call."},
     {"time", "sleep", "The thread slept for a time that it chose."},

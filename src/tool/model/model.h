@@ -286,7 +286,7 @@ void sp_since_format(char out[SP_SINCE_LENGTH], const sp_model *model);
 /* Whether the profiles of a type with this name are snapshots. */
 bool sp_is_snapshot_name(const char *name);
 /* What a wait that the attributes call a wait for a lock was for, as far as STACK shows it:
- * SP_WHERE_CONDITION, SP_WHERE_SEMAPHORE, else SP_WHERE_LOCK. In lock_kind.c. */
+ * SP_WHERE_CONDITION, SP_WHERE_SEMAPHORE, SP_WHERE_JOIN, else SP_WHERE_LOCK. In lock_kind.c. */
 sp_where sp_model_lock_kind(const sp_model *model, uint32_t stack);
 /* Set the counts of allocation samples, both of bytes and of objects, to the number of samples that
  * were taken. Call it when the model has all samples. In draws.c. */

@@ -6,15 +6,16 @@
 
 #include "tool/model/sum.h"
 
-const char *const sp_where_names[SP_WHERE_COUNT] = {
-    "cpu", "runnable", "lock", "condition", "semaphore", "disk", "network", "sleep", "other"};
+const char *const sp_where_names[SP_WHERE_COUNT] = {"cpu",       "runnable", "lock", "condition",
+                                                    "semaphore", "join",     "disk", "network",
+                                                    "sleep",     "other"};
 /* Condition and semaphore have capitals, because cpu and sleep begin with the same letters. */
-const char sp_where_letters[SP_WHERE_COUNT + 1] = "crlCSdnso";
+const char sp_where_letters[SP_WHERE_COUNT + 1] = "crlCSjdnso";
 
 sp_where sp_where_of_word(const char *word)
 {
     for (int i = SP_WHERE_COUNT - 1; i > SP_WHERE_CPU; i--)
-        if (i != SP_WHERE_CONDITION && i != SP_WHERE_SEMAPHORE &&
+        if (i != SP_WHERE_CONDITION && i != SP_WHERE_SEMAPHORE && i != SP_WHERE_JOIN &&
             strcmp(word, sp_where_names[i]) == 0)
             return (sp_where)i;
     return SP_WHERE_CPU;

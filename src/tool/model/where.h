@@ -18,6 +18,7 @@ typedef enum sp_where {
     SP_WHERE_LOCK,
     SP_WHERE_CONDITION, /* found from the stack of a wait for a lock; not a word of the attribute */
     SP_WHERE_SEMAPHORE, /* as SP_WHERE_CONDITION */
+    SP_WHERE_JOIN,      /* as SP_WHERE_CONDITION */
     SP_WHERE_DISK,
     SP_WHERE_NETWORK,
     SP_WHERE_SLEEP,

@@ -75,7 +75,7 @@
 
   // ---- chart ----
   // The colour of a name is the same in every graph.
-  const waits = { cpu: '#f0a35e', runnable: '#d98cb3', lock: '#e3c84b', condition: '#c8d46a', semaphore: '#b8b04a', disk: '#7fa6e8', network: '#6cc5c1', sleep: '#b9c0c9', other: '#a9d18e' };
+  const waits = { cpu: '#f0a35e', runnable: '#d98cb3', lock: '#e3c84b', condition: '#c8d46a', semaphore: '#b8b04a', join: '#d9b38c', disk: '#7fa6e8', network: '#6cc5c1', sleep: '#b9c0c9', other: '#a9d18e' };
   const comparesSides = Boolean(graphs.tree.d);
   let colors = comparesSides ? 'change' : 'function';
   function hashOf(text) {

@@ -3,7 +3,7 @@
 """Wall time in each command: what waited and on what, and never added to the CPU time that it holds once more."""
 from otlp import *
 
-CLASSES = ("cpu", "runnable", "lock", "condition", "semaphore", "disk", "network", "sleep", "other")
+CLASSES = ("cpu", "runnable", "lock", "condition", "semaphore", "join", "disk", "network", "sleep", "other")
 
 OFF_CPU_STACKS = """\
 main;idle;poll 1020000000
@@ -63,14 +63,14 @@ duration       cpu      wall  went to     span id           name
  40.0 ms   30.0 ms   40.0 ms  dddddnnnnn  {QUERY}  query
  5.00 ms   20.0 ms   20.0 ms  cccccccccc  {COMPRESS}  compress
 the same in all lines: service shop
-tenths of wall: cpu runnable lock Condition Semaphore disk network sleep other
+tenths: cpu runnable lock Condition Semaphore join disk network sleep other
 """
 
 TABLE_150 = f"""\
 duration       cpu       own      wall  went to     samples  status  trace id                          span id           name
   250 ms    250 ms  <10.0 ms    300 ms  cccccccrln       25  unset   {REPORT_TRACE}  {REPORT}  GET /report
 <10.0 ms: no sample, so probably less than the time that one stands for
-tenths of wall: cpu runnable lock Condition Semaphore disk network sleep other
+tenths: cpu runnable lock Condition Semaphore join disk network sleep other
 … 4 more spans (--limit 0 shows all)
 """
 
@@ -83,7 +83,7 @@ duration       cpu      wall  went to          own  span id           name
   190 ms    220 ms    240 ms  cccccccccr    200 ms  {RENDER}  └─ render
  5.00 ms   20.0 ms   20.0 ms  cccccccccc   20.0 ms  {COMPRESS}     └─ compress
 <10.0 ms: no sample, so probably less than the time that one stands for
-tenths of wall: cpu runnable lock Condition Semaphore disk network sleep other
+tenths: cpu runnable lock Condition Semaphore join disk network sleep other
 """
 
 STATS = """\
@@ -101,6 +101,7 @@ wall: 1 profile, 69 samples, one each 20.0 ms
        20.0 ms    1.45 %  lock
           0 ns    0.00 %  condition
           0 ns    0.00 %  semaphore
+          0 ns    0.00 %  join
        20.0 ms    1.45 %  disk
         1.02 s   73.91 %  network
        20.0 ms    1.45 %  sleep
@@ -315,7 +316,7 @@ class Spans(WallTest):
 
     def test_json_has_nanoseconds_by_class_with_descendants(self):
         wall = self.wall_of("both.jsonl")
-        self.assertEqual(wall["GET /report"], {"cpu": 220 * MS, "runnable": 20 * MS, "lock": 20 * MS, "condition": 0, "semaphore": 0, "disk": 20 * MS,
+        self.assertEqual(wall["GET /report"], {"cpu": 220 * MS, "runnable": 20 * MS, "lock": 20 * MS, "condition": 0, "semaphore": 0, "join": 0, "disk": 20 * MS,
                                                "network": 20 * MS, "sleep": 0, "other": 0})
         self.assertEqual(wall["query"], dict.fromkeys(CLASSES, 0) | {"disk": 20 * MS, "network": 20 * MS})
         self.assertEqual(wall["GET /cart"], dict.fromkeys(CLASSES, 0) | {"cpu": 40 * MS, "sleep": 20 * MS})
@@ -711,9 +712,12 @@ class QueueOfSeveral(QueueTest):
 class WaitKinds(ToolTest):
     """The kernel says "futex" of each; the function that waits says which it was."""
     WAYS = {"condition": ("pthread_cond_wait", "__pthread_cond_wait_common", "___pthread_cond_timedwait64", "cnd_wait",
-                          "std::condition_variable::wait(std::unique_lock<std::mutex>&)"),
+                          "std::condition_variable::wait(std::unique_lock<std::mutex>&)",
+                          "std::__atomic_futex_unsigned_base::_M_futex_wait_until(unsigned int*, unsigned int, bool)"),
             "semaphore": ("sem_wait", "__new_sem_wait_slow64", "sem_timedwait"),
-            "lock": ("pthread_mutex_lock", "__lll_lock_wait", "pthread_rwlock_wrlock", "std::mutex::lock()", "seminar", "my_sem_wait")}
+            "join": ("pthread_join", "__pthread_clockjoin_ex", "___pthread_timedjoin_np64", "thrd_join", "std::thread::join()", "pthread_barrier_wait",
+                     "gomp_team_barrier_wait_end"),
+            "lock": ("pthread_mutex_lock", "__lll_lock_wait", "pthread_rwlock_wrlock", "std::mutex::lock()", "seminar", "my_sem_wait", "joiner", "my_pthread_join")}
 
     def test_waits_are_called_by_what_they_wait_for(self):
         made = [(("main", "work", function, "futex"), REPORT_TRACE, REPORT, 20 * MS, "lock")
@@ -721,14 +725,27 @@ class WaitKinds(ToolTest):
         made.append((("pthread_cond_wait", "handler", *("f%d" % i for i in range(9)), "futex"), REPORT_TRACE, REPORT, 20 * MS, "lock"))
         self.write("w.jsonl", json_lines(wall_profiles(made)))
         self.write("t.jsonl", json_lines(traces()))
-        spent = self.answer_json("spans", "t.jsonl", "w.jsonl", "--span", REPORT, "--limit", "1", "--json")["spans"][0]["wall"]
-        self.assertEqual({kind: spent[kind] // (20 * MS) for kind in self.WAYS}, {"condition": 5, "semaphore": 3, "lock": 7})
+        self.assertEqual(self.waited(), {"condition": 6, "semaphore": 3, "join": 7, "lock": 9})
         table = self.answer("spans", "t.jsonl", "w.jsonl", "--limit", "1")
-        self.assertIn("  lllllCCCSS  ", table)
-        self.assertIn("tenths of wall: cpu runnable lock Condition Semaphore disk network sleep other\n", table)
-        self.assertIn("lock 47 %, condition 33 %, semaphore 20 %", self.answer("flame", "t.jsonl", "w.jsonl", "--type", "wall"))
+        self.assertIn("  llllCCSjjj  ", table)
+        self.assertIn("tenths: cpu runnable lock Condition Semaphore join disk network sleep other\n", table)
+        self.assertIn("lock 36 %, condition 24 %, semaphore 12 %, join 28 %", self.answer("flame", "t.jsonl", "w.jsonl", "--type", "wall"))
         for command in (("stats", "w.jsonl"), ("check", "w.jsonl")):
             self.answer(*command)
+
+    def waited(self):
+        spent = self.answer_json("spans", "t.jsonl", "w.jsonl", "--span", REPORT, "--limit", "1", "--json")["spans"][0]["wall"]
+        return {kind: spent[kind] // (20 * MS) for kind in self.WAYS}
+
+    def test_a_wait_for_a_change_is_called_by_the_function_that_needs_it(self):
+        """Semaphores and barriers of C++20 wait for a change of a value, as std::atomic::wait does."""
+        change = ("std::__atomic_wait_address_v<…>", "std::__detail::__platform_wait<int>", "futex")
+        made = [(("main", *functions, *change), REPORT_TRACE, REPORT, 20 * MS, "lock")
+                for functions in (("std::__atomic_semaphore::_M_acquire()",), ("std::counting_semaphore<5>::acquire()",), ("std::latch::wait() const",),
+                                  ("work", "std::atomic<int>::wait(int) const"), ("work",))]
+        self.write("w.jsonl", json_lines(wall_profiles(made)))
+        self.write("t.jsonl", json_lines(traces()))
+        self.assertEqual(self.waited(), {"condition": 2, "semaphore": 2, "join": 1, "lock": 0})
 
     def test_another_wait_in_such_a_function_keeps_its_class(self):
         self.write("w.jsonl", json_lines(wall_profiles([(("main", "pthread_cond_wait", "[runnable]"), REPORT_TRACE, REPORT, 20 * MS, "runnable")])))
@@ -746,7 +763,7 @@ class Stats(WallTest):
         self.assertNotIn("wall", cpu)
         self.assertEqual(wall["wall"], {
             "visits": {"visits": 80, "unmoved": 40, "discarded": 2},
-            "time": {"cpu": 260 * MS, "runnable": 20 * MS, "lock": 20 * MS, "condition": 0, "semaphore": 0, "disk": 20 * MS, "network": 1020 * MS,
+            "time": {"cpu": 260 * MS, "runnable": 20 * MS, "lock": 20 * MS, "condition": 0, "semaphore": 0, "join": 0, "disk": 20 * MS, "network": 1020 * MS,
                      "sleep": 20 * MS, "other": 20 * MS},
             "steal_ns": 0,
             "descriptors": {"socket": 1020 * MS, "file": 20 * MS, "device": 20 * MS}})
