@@ -100,7 +100,7 @@ static int write_tree(sp_buffer *out, const sp_selection *selection,
 static int write_answer(const sp_selection *selection, const sp_flame_options *options, int format)
 {
     if (options->against)
-        return sp_flame_against(selection, &options->select, options->out, format_names[format]);
+        return sp_flame_against(selection, options, format_names[format]);
     if (format == FORMAT_JSON)
         return sp_output_write_json(sp_flame_json(selection), options->out);
     sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
@@ -127,7 +127,7 @@ static int write_answer(const sp_selection *selection, const sp_flame_options *o
 static int check_format(const sp_flame_options *options, int format)
 {
     bool is_pprof = format == FORMAT_PPROF;
-    bool is_text = format == FORMAT_TEXT && !options->against;
+    bool has_limit = format == FORMAT_TEXT || (format == FORMAT_JSON && options->against);
     bool has_stacks = is_pprof || format == FORMAT_JSON || format == FORMAT_PERFETTO;
     bool is_list = has_stacks || format == FORMAT_FOLDED;
     if (is_pprof && options->names)
@@ -140,9 +140,10 @@ static int check_format(const sp_flame_options *options, int format)
         return sp_tool_wrong("flame: --reverse turns graphs and folded stacks; %s is the same "
                              "without it",
                              options->against ? "--against" : format_names[format]);
-    if (options->limit != SP_FLAME_NO_LIMIT && !is_text)
-        return sp_tool_wrong("flame: --limit is for the tree in text; leave it out of %s",
-                             options->against ? "--against" : format_names[format]);
+    if (options->limit != SP_FLAME_NO_LIMIT && !has_limit)
+        return sp_tool_wrong("flame: --limit is for the tree in text, and the functions of "
+                             "--against in text and json; leave it out of %s",
+                             format_names[format]);
     if (options->min_percent > 0 && is_list)
         return sp_tool_wrong("flame: --min-percent leaves frames out of pictures; %s has all "
                              "stacks",
@@ -271,7 +272,8 @@ static const sp_option options[] = {
     {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),
      "leave out frames below this share (text 1, html 0)"},
     {"--limit", "N", SP_OPTION_NUMBER, AT(limit),
-     "text: at most the N largest frames (100); 0: all"},
+     "text: at most the N largest frames (100); with --against, in text and json, at most N "
+     "functions (20); 0: all"},
     {"--names", "STYLE", SP_OPTION_TEXT, AT(names),
      "of C++ and Rust: short, folded (template arguments as …), full (with parameters) (folded); "
      "pprof keeps the profile's"},

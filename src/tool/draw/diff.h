@@ -16,7 +16,7 @@ typedef struct sp_diff_side {
 typedef struct sp_diff_answer {
     sp_diff_side a, b;
     const sp_comparison *comparison;
-    size_t limit; /* the most functions that are shown */
+    size_t limit; /* the most functions that are shown; 0: all */
 } sp_diff_answer;
 
 extern const char *const sp_compare_by_names[]; /* by sp_compare_by; NULL at the end */

@@ -28,7 +28,7 @@ static json_t *functions_json(const sp_diff_answer *answer)
 {
     const sp_comparison *comparison = answer->comparison;
     json_t *list = json_array();
-    for (size_t i = 0; i < comparison->count && i < answer->limit; i++) {
+    for (size_t i = 0; i < comparison->count && (!answer->limit || i < answer->limit); i++) {
         const sp_function_change *item = &comparison->items[i];
         if (json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "name", item->name, "total",
                                                   change_json(&item->total), "self",

@@ -229,7 +229,10 @@ static void write_whole(writer *to)
 bool sp_diff_text(sp_buffer *out, const sp_diff_answer *answer, const sp_terminal *terminal)
 {
     const sp_comparison *comparison = answer->comparison;
-    writer to = {.out = out, .answer = answer, .terminal = terminal, .rows = answer->limit};
+    writer to = {.out = out,
+                 .answer = answer,
+                 .terminal = terminal,
+                 .rows = answer->limit ? answer->limit : SIZE_MAX};
     write_side(&to, 'A', &answer->a, &comparison->a);
     write_side(&to, 'B', &answer->b, &comparison->b);
     write_whole(&to);
@@ -245,10 +248,10 @@ bool sp_diff_text(sp_buffer *out, const sp_diff_answer *answer, const sp_termina
     if (in_all)
         sp_buffer_printf(out, "in every sample, so they changed as the whole did: %s\n",
                          SP_COUNTED(in_all, "function"));
-    sp_buffer_printf(out, "\n%s moved, of %s asked at once%s\n",
-                     SP_COUNTED(comparison->moves, "function"),
-                     SP_COUNTED(comparison->asked, "question"),
-                     comparison->moves - in_all > answer->limit ? "; --limit shows more" : "");
+    sp_buffer_printf(
+        out, "\n%s moved, of %s asked at once%s\n", SP_COUNTED(comparison->moves, "function"),
+        SP_COUNTED(comparison->asked, "question"),
+        answer->limit && comparison->moves - in_all > answer->limit ? "; --limit shows more" : "");
     if (comparison->moves == 0)
         write_advice(&to);
     write_advice_on_requests(&to);

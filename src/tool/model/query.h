@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queries that select spans, in the syntax of TraceQL (docs/formats/query.md has the grammar).
  * query_parse.c makes a tree of a text, query_run.c applies the tree to a model, and query_hint.c
- * says why a query selects nothing. Threads: one at a time. */
+ * and query_values.c say why a query selects nothing. Threads: one at a time. */
 #ifndef SP_TOOL_MODEL_QUERY_H
 #define SP_TOOL_MODEL_QUERY_H
 
@@ -105,14 +105,25 @@ void sp_query_deinit(sp_query *query);
 /* For each span of MODEL, whether QUERY selects it: an array, by number of span. Free it by free().
  * NULL: memory is short. */
 bool *sp_query_run(const sp_query *query, const sp_model *model);
+/* Call EACH with the value of NODE, which is a leaf of a query, for each span of MODEL. The text of
+ * an id lives only during the call. Returns false when memory is short. */
+typedef void sp_query_take(void *user, const sp_query_value *value);
+bool sp_query_each_value(const sp_model *model, const sp_query_node *node, sp_query_take *each,
+                         void *user);
 /* VALUE (may be NULL) as a value of queries. It is SP_QUERY_NIL when VALUE is absent, a list, a map
  * or bytes. */
 sp_query_value sp_query_value_of(const Sp__Common__AnyValue *value);
 
+/* Say that no span has the value ASKED of OF, which is a leaf of a query, and which value was
+ * probably meant, or which there are. Returns false when a span has it, none has a value of that
+ * type, or memory is short. In query_values.c. */
+bool sp_query_value_hint(char *out, size_t size, const sp_model *model, const sp_query_node *of,
+                         const sp_query_value *asked);
+
 #define SP_QUERY_HINT_LENGTH 512
 /* Say why the query TEXT (may be NULL) selects no span of MODEL, with the position in TEXT: an
- * attribute that nothing has, or that has another type, or a name that no span has. Returns false,
- * with "" in OUT, when it selects spans, or the reason is another one. */
+ * attribute that nothing has, or that has another type, or a name or value that no span has.
+ * Returns false, with "" in OUT, when it selects spans, or the reason is another one. */
 bool sp_query_hint(char out[SP_QUERY_HINT_LENGTH], const sp_model *model, const char *text);
 /* Say which of NAMES no span of MODEL has, and which name was probably meant. Returns false, with
  * "" in OUT, when there is none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Says why a query selects no span, if an attribute or a name is the reason: nothing in the files
- * has its key, its values have another type than the value in the query, or no span has the name.
- */
+ * has its key, its values have another type than the value in the query, or no span has the name or
+ * the value. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,6 +253,19 @@ static bool say(search *search, const sp_query_node *node, const char *sentence)
     return true;
 }
 
+/* Say that no span has VALUE, a literal that the node OF compares with LEAF. Returns false when one
+ * has it, or another value fulfils the condition. */
+static bool explain_value(search *search, const sp_query_node *leaf, const sp_query_node *of,
+                          const sp_query_node *value)
+{
+    char text[SP_QUERY_HINT_LENGTH - 64];
+    sp_query_value asked = value->value;
+    asked.type = value->type;
+    return of->op == SP_QUERY_EQUAL &&
+           sp_query_value_hint(text, sizeof text, search->model, leaf, &asked) &&
+           say(search, value, text);
+}
+
 /* Say what is wrong with ATTRIBUTE, which the node OF compares with VALUE. OF and VALUE are NULL
  * when ATTRIBUTE is a condition by itself. Returns false when nothing is wrong. */
 static bool explain(search *search, const sp_query_node *attribute, const sp_query_node *of,
@@ -275,20 +288,26 @@ static bool explain(search *search, const sp_query_node *attribute, const sp_que
     else if (is_literal && !is_nil && type != SP_QUERY_ANY)
         advice = advice_for(type, value, of->regex != NULL);
     if (!advice)
-        return false;
+        return is_literal && explain_value(search, attribute, of, value);
     snprintf(text, sizeof text, "%.60s is %s", attribute->value.text, advice);
     return say(search, attribute, text);
 }
 
-/* Say that no span has the name NAME, which the query compares with VALUE. Returns false when one
- * has it. */
-static bool explain_name(search *search, const sp_query_node *name, const sp_query_node *value)
+/* Say that no span has the name VALUE, or the text VALUE of its trace or its scope, with which the
+ * node OF compares LEAF. Returns false when one has it. */
+static bool explain_text(search *search, const sp_query_node *leaf, const sp_query_node *of,
+                         const sp_query_node *value)
 {
     char text[SP_QUERY_HINT_LENGTH - 64];
-    return name->op == SP_QUERY_NAME && value->op == SP_QUERY_LITERAL &&
-           value->type == SP_QUERY_STRING &&
-           say_no_such_name(text, sizeof text, search->model, value->value.text) &&
-           say(search, value, text);
+    if (value->op != SP_QUERY_LITERAL || value->type != SP_QUERY_STRING)
+        return false;
+    if (leaf->op == SP_QUERY_NAME)
+        return say_no_such_name(text, sizeof text, search->model, value->value.text) &&
+               say(search, value, text);
+    bool is_text = leaf->op == SP_QUERY_STATUS_MESSAGE || leaf->op == SP_QUERY_ROOT_NAME ||
+                   leaf->op == SP_QUERY_ROOT_SERVICE || leaf->op == SP_QUERY_SCOPE_NAME ||
+                   leaf->op == SP_QUERY_SCOPE_VERSION;
+    return is_text && explain_value(search, leaf, of, value);
 }
 
 /* Explain the first attribute or name, in the order of the text, that something is wrong with. What
@@ -302,8 +321,8 @@ static bool look(search *search, const sp_query_node *node)
     bool compares = node->op >= SP_QUERY_EQUAL && node->op <= SP_QUERY_NO_MATCH;
     if (!compares)
         return look(search, node->left) || look(search, node->right);
-    if (node->op == SP_QUERY_EQUAL && (explain_name(search, node->left, node->right) ||
-                                       explain_name(search, node->right, node->left)))
+    if (node->op == SP_QUERY_EQUAL && (explain_text(search, node->left, node, node->right) ||
+                                       explain_text(search, node->right, node, node->left)))
         return true;
     return (is_attribute(node->left) && explain(search, node->left, node, node->right)) ||
            (is_attribute(node->right) && explain(search, node->right, node, node->left));

@@ -336,12 +336,31 @@ static bool *run_set(const runner *runner, const sp_query_node *node)
     return done ? right : NULL;
 }
 
+static void runner_deinit(runner *runner)
+{
+    sp_intern_deinit(&runner->trace_index);
+    free(runner->traces);
+    free(runner->trace_of);
+}
+
 bool *sp_query_run(const sp_query *query, const sp_model *model)
 {
     runner runner = {.model = model};
     bool *marks = find_traces(&runner) ? run_set(&runner, query->root) : NULL;
-    sp_intern_deinit(&runner.trace_index);
-    free(runner.traces);
-    free(runner.trace_of);
+    runner_deinit(&runner);
     return marks;
+}
+
+bool sp_query_each_value(const sp_model *model, const sp_query_node *node, sp_query_take *each,
+                         void *user)
+{
+    runner runner = {.model = model};
+    bool done = find_traces(&runner);
+    for (uint32_t i = 0; done && i < model->span_index.count; i++) {
+        answer own;
+        find_value(&runner, node, i, &own);
+        each(user, &own.value);
+    }
+    runner_deinit(&runner);
+    return done;
 }

@@ -65,6 +65,13 @@ class Found(DiffTest):
         self.assertTrue(item["total"]["sure_low"] < item["total"]["low"] and item["total"]["p"] < 0.001)
         self.assertAlmostEqual(item["total"]["change"], item["total"]["b"] - item["total"]["a"])
 
+    def test_limit_0_shows_all(self):
+        a, b = self.program("a", 1), self.program("b", 2, brand_new=20)
+        count = lambda *more: len(self.answer_json("diff", a, b, "--format", "json", *more)["functions"])
+        self.assertEqual(count("--limit", "0"), count())
+        self.assertGreater(count(), count("--limit", "2"))
+        self.assertEqual(self.answer("diff", a, b, "--limit", "0"), self.answer("diff", a, b))
+
     def test_nothing_has_moved_in_equal_programs(self):
         self.program("a", 1)
         self.assertEqual(self.moved("a", "a"), [])

@@ -556,6 +556,14 @@ class Slow(ToolTest):
         self.assertRegex(text, r"\AA: the rest, 90 spans: [^\n]*90 requests\nB: 10 slow spans, from 100 ms: [^\n]*\n")
         self.assertRegex(text, r"(?s)\ngrew\n.*rebuild\n")
 
+    def test_limit_is_of_the_functions_of_the_comparison(self):
+        slow = ("flame", *self.files, "--name", "GET /", "--percentile", "p90", "--against")
+        count = lambda *more: len(self.answer_json(*slow, "--format", "json", *more)["functions"])
+        self.assertEqual([count(), count("--limit", "1"), count("--limit", "2"), count("--limit", "0")], [3, 1, 2, 3])
+        self.assertEqual(self.answer(*slow, "--limit", "0"), self.answer(*slow))
+        self.assertIn("rebuild", self.answer(*slow, "--limit", "0"))
+        self.refuse(2, *slow, "--limit", "5", "--format", "svg", says=("--limit", "text and json", "svg"))
+
     def test_one_is_no_plural(self):
         self.write("t.jsonl", json_lines(traces([span(CART_TRACE, CART, "GET /", 0, 100), span(REPORT_TRACE, REPORT, "GET /", 0, 10)])))
         self.write("p.jsonl", json_lines(profiles([(("main", "work"), trace, own, 30) for trace, own in ((CART_TRACE, CART), (REPORT_TRACE, REPORT))])))

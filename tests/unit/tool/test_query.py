@@ -228,10 +228,15 @@ REASONS = [
     ("^span.region = \"eu\"", "the nearest: resource.region, "), ("^.spaced_key = 1", ".\"my key\""), ("^.team = \"web\"", "the nearest: instrumentation.team, "),
     ("^resource.db.rows = 5", "no resource in the files has an attribute db.rows; the nearest: span.db.rows, "), ("^instrumentation.version = \"1\"", "no instrumentation scope"),
     ("^.rows", "the nearest: .db.rows, "), ("^.nothing != nil", "no span and no resource"), ("^.old.db.system = \"sqlite\"", "the nearest: .db.system, "),
+    ("resource.service.name = ^\"shopp\"", "no span has the value \"shopp\"; the nearest: \"shop\""), ("resource.region = ^\"us\"", "; there is only \"eu\""), ("^\"sqlit\" = .db.system", "no span has the value \"sqlit\"; the nearest: \"sqlite\""),
+    (".db.system = ^\"nothing like it\"", "no span has the value \"nothing like it\"; there is only \"sqlite\""),
+    (".pyroscope.profile.id = ^\"nothing like it\"", f"there are \"{REPORT}\", \"{QUERY}\", \"{RENDER}\", and others"),
+    (".db.rows = ^5", "no span has the value 5; the nearest: 1200"), (".ratio = ^7.5", "no span has the value 7.5; the nearest: "),
+    ("name = \"query\" && .db.rows = ^1201", "the nearest: 1200"), ("rootServiceName = ^\"shopp\"", "no span has the value \"shopp\"; the nearest: \"shop\""),
     ("^.nothing = .db.rows", "no span and no resource"), (".db.rows = ^.nothing", "no span and no resource"),
 ]
 # The same, and attributes are not the reason.
-OTHER_REASONS = ["duration > 1h", ".db.rows = 5", ".version != nil && .version = nil", "!(.db.rows = 1200) && name = \"query\"", ".nothing = nil && duration > 1h", ".db.rows > .db.system"]
+OTHER_REASONS = ["duration > 1h", ".db.rows = 1200 && name = \"GET /cart\"", ".db.rows > 1201", ".db.system != .db.system", ".version != nil && .version = nil", "!(.db.rows = 1200) && name = \"query\"", ".nothing = nil && duration > 1h", ".db.rows > .db.system"]
 
 
 class Nothing(QueryTest):
@@ -261,7 +266,7 @@ class Nothing(QueryTest):
         made = shop()
         made["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["attributes"].append(attribute("db.rows", "12"))
         self.write("shop.traces.jsonl", json_lines(made))
-        self.refuse(1, "spans", "shop", "--where", '.db.rows = "13"', says="no span matches;")
+        self.refuse(1, "spans", "shop", "--where", '.db.rows = "13"', says='no span has the value "13"; the nearest: "12"')
 
     def test_spans_without_attributes_have_no_nearest(self):
         self.write("bare.jsonl", json_lines({"resourceSpans": [{"scopeSpans": [{"spans": [span(CART_TRACE, CART, "x", 1, 2)]}]}]}))
