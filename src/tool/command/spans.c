@@ -404,15 +404,30 @@ static void ignore_other_run(sp_model *model)
         model->types[i].samples = 0;
 }
 
+/* Only --holders shows functions. */
+static int find_names(const sp_spans_options *options, sp_model_options *out)
+{
+    if (options->names && !options->holders)
+        return sp_tool_wrong("spans: --names says what functions are called, and only --holders "
+                             "shows functions: give both");
+    out->renames = options->holders;
+    return sp_names_parse(options->names ? options->names : "folded", &out->style);
+}
+
 static int answer(const sp_operands *files, const sp_spans_options *options)
 {
+    static const sp_since never;
     sp_input input;
     sp_model model = {0};
-    int status = sp_input_read_once(&input, files);
+    sp_model_options model_options = {0};
+    int status = find_names(options, &model_options);
+    if (status != SP_TOOL_DONE)
+        return status;
+    status = sp_input_read_once(&input, files);
     if (status == SP_TOOL_DONE && sp_input_count(&input, SP_SIGNAL_TRACES) == 0)
         status = no_spans(files);
     if (status == SP_TOOL_DONE)
-        status = sp_model_build(&model, &input);
+        status = sp_model_build_as(&model, &input, &never, &model_options);
     if (status == SP_TOOL_DONE)
         status = sp_model_find_overruns(&model);
     if (status == SP_TOOL_DONE)
@@ -468,6 +483,9 @@ static const sp_option options[] = {
     {"--roots", NULL, SP_OPTION_FLAG, AT(roots), "local roots only: one for each request"},
     {"--holders", NULL, SP_OPTION_FLAG, AT(holders),
      "waits for locks instead: which span waited, where, and which span held the lock"},
+    {"--names", "STYLE", SP_OPTION_TEXT, AT(names),
+     "with --holders, of C++ and Rust: short, folded (template arguments as …), full (with "
+     "parameters) (folded)"},
     {"--json", NULL, SP_OPTION_FLAG, AT(json), "one JSON object"},
     {"--where", "Q", SP_OPTION_TEXT, AT(where),
      "spans that match: duration > 100ms && status = error"},

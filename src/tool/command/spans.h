@@ -24,6 +24,7 @@ typedef struct sp_spans_options {
     const char *group_by; /* "name", or NULL */
     bool by_name;         /* the same as group_by "name" */
     uint64_t limit;       /* lines to show; 0: all; SP_SPANS_NO_LIMIT: the user gave none */
+    const char *names;    /* the style of functions' names, for `holders`; NULL: the default */
     bool json;
     bool roots;
     bool holders;

@@ -60,10 +60,15 @@ static uint32_t holder_function_of(wait_table *table, const sp_model_sample *sam
 {
     if (sample->holder_stack == SP_MODEL_NONE)
         return SP_MODEL_NONE;
-    char *stack = strdup(sp_model_text(table->model, sample->holder_stack));
-    const char *name = stack ? sp_waited_function(stack) : "";
-    uint32_t number = stack ? sp_intern_put(&table->holder_functions, name, strlen(name) + 1, NULL)
-                            : SP_INTERN_FAILED;
+    const sp_model *model = table->model;
+    char *stack = strdup(sp_model_text(model, sample->holder_stack));
+    sp_buffer name = SP_BUFFER_INIT(1 << 24);
+    bool done = stack && sp_names_show_recorded(&model->names, model->options.style,
+                                                sp_waited_function(stack), &name);
+    uint32_t number =
+        done ? sp_intern_put(&table->holder_functions, name.data, name.length + 1, NULL)
+             : SP_INTERN_FAILED;
+    sp_buffer_deinit(&name);
     free(stack);
     return number;
 }

@@ -123,8 +123,12 @@ static void add_holder(json_t *stack, const sp_model *model, const sp_model_samp
     }
     json_object_set_new(stack, "holder_trace_id", json_string(trace_id));
     json_object_set_new(stack, "holder_span_id", json_string(span_id));
+    sp_buffer names = SP_BUFFER_INIT(1 << 24);
+    const char *text = sp_model_text_or_none(model, sample->holder_stack);
+    bool done = sp_names_show_stack(&model->names, model->options.style, text, &names);
     json_object_set_new(stack, "holder_stack",
-                        json_string(sp_model_text_or_none(model, sample->holder_stack)));
+                        json_string(done && names.data ? (char *)names.data : text));
+    sp_buffer_deinit(&names);
 }
 
 static void add_lock(json_t *stack, const sp_model *model, const sp_model_sample *sample)

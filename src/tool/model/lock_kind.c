@@ -48,7 +48,8 @@ static sp_where kind_of(const char *name, bool *unsure)
                                           "std::__detail::__waiter", "std::__atomic_base",
                                           "std::atomic"};
     /* the C library's internal names begin with "_" */
-    const char *plain = name + strspn(name, "_");
+    const char *plain = sp_names_function(name);
+    plain += strspn(plain, "_");
     *unsure = begins_with_any(plain, changes, SP_ARRAY_LENGTH(changes));
     if (*unsure || begins_with_any(plain, conditions, SP_ARRAY_LENGTH(conditions)))
         return SP_WHERE_CONDITION;

@@ -160,6 +160,20 @@ static bool learn_file(sp_names *names, sp_named *named, const char *file)
     return true;
 }
 
+/* Note that the function with the full name NUMBER has the recorded name RECORDED. */
+static bool note_recorded(sp_names *names, const char *recorded, uint32_t number)
+{
+    bool is_new;
+    uint32_t at = sp_intern_put(&names->recorded, recorded, strlen(recorded) + 1, &is_new);
+    if (at == SP_INTERN_FAILED || !SP_REACH(names->by_recorded, at, names->recorded_capacity, 256))
+        return false;
+    if (is_new)
+        names->by_recorded[at] = number;
+    else if (names->by_recorded[at] != number)
+        names->by_recorded[at] = SP_INTERN_FAILED;
+    return true;
+}
+
 /* Learn one function. *NUMBER gets the number of its full name. */
 static bool learn(sp_names *names, const char *recorded, const char *symbol, const char *file,
                   uint32_t *number)
@@ -168,8 +182,26 @@ static bool learn(sp_names *names, const char *recorded, const char *symbol, con
     if (!named)
         return false;
     *number = (uint32_t)(named - names->named);
+    if (!note_recorded(names, recorded, *number))
+        return false;
     named->is_of_its_file = is_of_its_file(symbol);
     return !*file || !named->is_of_its_file || learn_file(names, named, file);
+}
+
+bool sp_names_learn_recorded(sp_names *names, const char *recorded)
+{
+    bool is_new;
+    uint32_t number;
+    uint32_t at = sp_intern_put(&names->recorded, recorded, strlen(recorded) + 1, &is_new);
+    if (at == SP_INTERN_FAILED || !SP_REACH(names->by_recorded, at, names->recorded_capacity, 256))
+        return false;
+    const char *kept = sp_intern_key(&names->recorded, at);
+    if (!is_new)
+        return true;
+    sp_named *named = learn_key(names, kept, "");
+    number = named ? (uint32_t)(named - names->named) : SP_INTERN_FAILED;
+    names->by_recorded[at] = number;
+    return named != NULL;
 }
 
 static const char *string_at(const Sp__Profiles__ProfilesDictionary *dictionary, int32_t index)
@@ -252,6 +284,9 @@ bool sp_names_learn(sp_names *names, const sp_input *input)
     for (size_t i = 0; done && i < input->count; i++)
         if (input->documents[i].signal == SP_SIGNAL_PROFILES)
             done = learn_document(names, &input->documents[i]);
+    for (size_t i = 0; done && i < input->count; i++)
+        if (input->documents[i].signal == SP_SIGNAL_PROFILES)
+            done = sp_names_learn_holders(names, &input->documents[i]);
     for (int style = 0; done && style < SP_NAMES_STYLES; style++)
         if (names->all_styles || style == (int)names->style)
             done = choose_styles(names, (sp_demangle_style)style);
@@ -269,8 +304,59 @@ bool sp_names_show(const sp_names *names, sp_demangle_style style, const char *r
     return sp_buffer_printf(out, " [%s]", named->same_base ? file : sp_path_base(file));
 }
 
+bool sp_names_show_recorded(const sp_names *names, sp_demangle_style style, const char *recorded,
+                            sp_buffer *out)
+{
+    uint32_t at = sp_intern_find(&names->recorded, recorded, strlen(recorded) + 1);
+    sp_buffer_clear(out);
+    if (at == SP_INTERN_FAILED)
+        return sp_buffer_add_string(out, recorded);
+    if (names->by_recorded[at] == SP_INTERN_FAILED)
+        return write_recorded(recorded, style, out);
+    const sp_named *named = &names->named[names->by_recorded[at]];
+    return write_name(named->recorded, named->symbol, named->styles[style], out);
+}
+
+bool sp_names_show_stack(const sp_names *names, sp_demangle_style style, const char *stack,
+                         sp_buffer *out)
+{
+    sp_buffer one = SP_BUFFER_INIT(LONGEST_NAME);
+    char *copy = strdup(stack), *rest = copy;
+    bool done = copy;
+    sp_buffer_clear(out);
+    for (const char *name; done && (name = strsep(&rest, ";"));)
+        done = sp_names_show_recorded(names, style, name, &one) &&
+               (!out->length || sp_buffer_add_string(out, ";")) &&
+               sp_buffer_add_string(out, (const char *)one.data);
+    free(copy);
+    sp_buffer_deinit(&one);
+    return done;
+}
+
+const char *sp_names_function(const char *name)
+{
+    static const char anonymous[] = "(anonymous namespace)";
+    size_t length = strlen(name), begin = 0;
+    for (size_t i = 0; i < length; i++) {
+        size_t end = sp_demangle_operator(name, i, length);
+        if (end || strncmp(name + i, "operator ", 9) == 0)
+            break; /* the name ends here */
+        if (name[i] == '(' && strncmp(name + i, anonymous, sizeof anonymous - 1) != 0)
+            break; /* parameters */
+        if (name[i] == '<' || name[i] == '(' || name[i] == '[' || name[i] == '{')
+            end = sp_demangle_group(name, i, length);
+        else if (name[i] == ' ')
+            begin = i + 1;
+        if (end > i)
+            i = end - 1;
+    }
+    return name + begin;
+}
+
 void sp_names_deinit(sp_names *names)
 {
+    sp_intern_deinit(&names->recorded);
+    free(names->by_recorded);
     sp_intern_deinit(&names->keys);
     sp_intern_deinit(&names->full);
     sp_intern_deinit(&names->bases);

@@ -38,6 +38,11 @@ typedef struct sp_names {
     size_t base_capacity;
     sp_named *named;
     size_t capacity;
+    sp_intern recorded; /* recorded names, with their NUL */
+    /* by number of `recorded`: the number of `full` of the function that has the name;
+     * SP_INTERN_FAILED: several functions have it */
+    uint32_t *by_recorded;
+    size_t recorded_capacity;
 } sp_names;
 
 /* Learn all functions of INPUT, which must outlive NAMES, and choose their styles. Returns false
@@ -48,6 +53,24 @@ void sp_names_deinit(sp_names *names);
  * style with `all_styles`. Returns false when memory is short. */
 bool sp_names_show(const sp_names *names, sp_demangle_style style, const char *recorded,
                    const char *symbol, const char *file, sp_buffer *out);
+/* As sp_names_show, for a function of which only the RECORDED name is known, as one in the stack of
+ * a thread that held a lock. It has the same name as in other stacks. Without sp_names_learn it has
+ * the recorded name. */
+bool sp_names_show_recorded(const sp_names *names, sp_demangle_style style, const char *recorded,
+                            sp_buffer *out);
+/* The same for all functions of STACK, "root;…;leaf". */
+bool sp_names_show_stack(const sp_names *names, sp_demangle_style style, const char *stack,
+                         sp_buffer *out);
+/* The begin of the function's own name, with its scopes, in NAME, which may be full: then a return
+ * type may be before it. */
+const char *sp_names_function(const char *name);
+/* Learn a function of which only the RECORDED name is known. Does nothing when a function with the
+ * name was learned. Returns false when memory is short. */
+bool sp_names_learn_recorded(sp_names *names, const char *recorded);
+/* Learn the functions in the stacks of threads that held locks. Call it when all functions with
+ * symbols were learned. Returns false when memory is short. A step of learning, in
+ * names_holders.c. */
+bool sp_names_learn_holders(sp_names *names, const sp_document *document);
 /* Find names in DICTIONARY that several functions have. NUMBERS: for each function of DICTIONARY
  * its number of `full`, or SP_INTERN_FAILED. Returns false when memory is short. A step of
  * learning, in names_apart.c. */

@@ -17,6 +17,7 @@ enum { NAME_BYTES = 120 };
 bool sp_waited_is_of_a_lock(const char *name)
 {
     static const char *const prefixes[] = {"std::", "__gthr", "__glibcxx_rwlock"};
+    name = sp_names_function(name);
     for (size_t i = 0; i < SP_ARRAY_LENGTH(prefixes); i++)
         if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
             return true;
@@ -62,11 +63,15 @@ static void add_holder_span(sp_buffer *out, const sp_model *model, uint32_t link
              span == SP_MODEL_NONE ? "a span that the files do not have" : model->spans[span].name);
 }
 
-static void add_holder_function(sp_buffer *out, const char *holder_stack)
+static void add_holder_function(sp_buffer *out, const sp_model *model, const char *holder_stack)
 {
     char *stack = strdup(holder_stack);
+    sp_buffer name = SP_BUFFER_INIT(1 << 20);
     sp_buffer_add_string(out, " in ");
-    add_name(out, stack ? sp_waited_function(stack) : "");
+    if (stack && sp_names_show_recorded(&model->names, model->options.style,
+                                        sp_waited_function(stack), &name))
+        add_name(out, (const char *)name.data);
+    sp_buffer_deinit(&name);
     free(stack);
 }
 
@@ -82,7 +87,7 @@ static void describe(sp_buffer *out, const sp_model *model, const sp_model_sampl
     if (sample->holder)
         add_holder_span(out, model, sample->holder);
     if (has_stack)
-        add_holder_function(out, sp_model_text(model, sample->holder_stack));
+        add_holder_function(out, model, sp_model_text(model, sample->holder_stack));
 }
 
 /* Sum up the selected samples by what they waited for, in words. Returns false when memory is

@@ -193,6 +193,53 @@ class Holders(ToolTest):
         self.assertIn("main;rebuild_index", {stack["holder_stack"] for stack in stacks})
 
 
+class HolderNames(ToolTest):
+    """Functions of C++ have the same names as in flamegraphs, also those of which only the name in the stack of a holder is known."""
+    FILL, INDEX, MAP = "shop::fill<std::vector<int, std::allocator<int> > >", "shop::index<int>", "shop::store<std::map<int, int> >::put"
+
+    def setUp(self):
+        super().setUp()
+        self.write_shop()
+
+    def write_waits(self, *holders):
+        d = Dictionary()
+        waits = [(("main", self.FILL, "std::unique_lock<std::mutex>::lock()"), CART_TRACE, CART, (9 - i) * MS, "", "", (REPORT_TRACE, RENDER, f"main;{holder}"))
+                 for i, holder in enumerate(holders)]
+        waits.append((("main", self.INDEX), REPORT_TRACE, RENDER, 1 * MS))
+        made = request(d, profile(d, waits, 1, ("delay", "nanoseconds", "contentions", "count"), {}))
+        for function in d.tables["functionTable"][1:]:
+            if d.tables["stringTable"][function["nameStrindex"]] == self.INDEX:
+                function["systemNameStrindex"] = d.string("_ZN4shop5indexIiEEvT_")
+        self.write("locks.profiles.jsonl", json_lines(made))
+
+    def names(self, *arguments):
+        waits = self.answer_json("spans", "shop", "locks.profiles.jsonl", "--holders", "--json", "--name", "GET /cart", *arguments)["waits"]
+        return waits[0]["function"], [wait["holder_function"] for wait in waits]
+
+    def test_template_arguments_are_folded_unless_told_otherwise(self):
+        self.write_waits(self.MAP, self.INDEX)
+        self.assertEqual(self.names(), ("shop::fill<…>", ["shop::store<…>::put", "shop::index<…>"]))
+        self.assertEqual(self.names("--names", "short"), (self.FILL, [self.MAP, self.INDEX]))
+        self.assertEqual(self.names("--names", "full"), (self.FILL, [self.MAP, "void shop::index<int>(int)"]))
+        self.assertIn("shop::fill<…>   GET /report: render  00000000000000a2  shop::store<…>::put\n", self.answer("spans", "shop", "locks.profiles.jsonl", "--holders"))
+
+    def test_two_holders_stay_apart(self):
+        self.write_waits("shop::put<int>", "shop::put<long>", "app::call<void (*)()>", "operator<< <int>")
+        self.assertEqual(self.names()[1], ["shop::put<int>", "shop::put<long>", "app::call<…>", "operator<< <…>"])
+
+    def test_flame_names_them_alike(self):
+        self.write_waits(self.MAP)
+        for style, name in (("folded", "shop::store<…>::put"), ("short", self.MAP), ("full", self.MAP)):
+            files = ("flame", "shop", "locks.profiles.jsonl", "--type", "lock", "--names", style)
+            self.assertIn(f"held by render in {name} (", self.answer(*files))
+            stacks = self.answer_json(*files, "--format", "json")["stacks"]
+            self.assertEqual({stack["holder_stack"] for stack in stacks}, {f"main;{name}", ""})
+
+    def test_they_are_only_for_holders(self):
+        self.refuse(2, "spans", "shop", "--names", "full", says=("--names", "--holders"))
+        self.refuse(2, "spans", "shop", "--holders", "--names", "long", says=("long", "short, folded, full"))
+
+
 class Spans(ToolTest):
     def setUp(self):
         super().setUp()

@@ -747,6 +747,15 @@ class WaitKinds(ToolTest):
         self.write("t.jsonl", json_lines(traces()))
         self.assertEqual(self.waited(), {"condition": 2, "semaphore": 2, "join": 1, "lock": 0})
 
+    def test_full_names_have_the_same_class(self):
+        """Full names of templates begin with the type that they return."""
+        full = ("bool std::__atomic_wait_address<int, std::latch::wait() const::{lambda()#1}>(int const*, std::latch::wait() const::{lambda()#1})",
+                "std::vector<int> std::condition_variable::wait<main::{lambda()#1}>(std::unique_lock<std::mutex>&)", "void (anonymous namespace)::my::sem_wait<int>()",
+                "std::vector<int> (anonymous namespace)::std_like<int>(int)")
+        self.write("w.jsonl", json_lines(wall_profiles([(("main", name, "futex"), REPORT_TRACE, REPORT, 20 * MS, "lock") for name in full])))
+        self.write("t.jsonl", json_lines(traces()))
+        self.assertEqual(self.waited(), {"condition": 2, "semaphore": 0, "join": 0, "lock": 2})
+
     def test_another_wait_in_such_a_function_keeps_its_class(self):
         self.write("w.jsonl", json_lines(wall_profiles([(("main", "pthread_cond_wait", "[runnable]"), REPORT_TRACE, REPORT, 20 * MS, "runnable")])))
         self.assertIn("runnable 100 %", self.answer("flame", "w.jsonl", "--type", "wall"))
