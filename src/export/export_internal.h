@@ -268,8 +268,8 @@ void sp_file_claim_end(int claim);
 /* file_runs.c: the files of earlier runs with the same prefix. */
 
 /* Rename the files of the run before, of either format, to PREFIX.1, and those of older runs to the
- * next number. 0, or errno: EWOULDBLOCK when another process writes to one of them. After a failure
- * the run before is still whole. */
+ * next number. Remove the files of a run that wrote nothing. 0, or errno: EWOULDBLOCK when another
+ * process writes to one of them. After a failure the run before is still whole. */
 int sp_file_runs_keep(const char *prefix);
 /* Lock FD, which was opened as PATH, until it is closed. Returns 0, or EWOULDBLOCK when another
  * process has the lock, or has renamed the file. Also 0, without a lock, for a file that is not

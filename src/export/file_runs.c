@@ -4,7 +4,7 @@
  * the run before, and so on up to SP_RUNS_KEPT.
  *
  * 1. A start never writes into a file that has content: it moves run 0 to 1 first, 1 to 2 before
- * that, up to the first free number.
+ * that, up to the first free number. Files without content are no run: it removes them.
  * 2. Each process holds a lock (flock) on the files that it writes. A start that finds one of them
  * locked leaves the prefix alone. Starts come one after the other (file_claim.c).
  * 3. A run is moved by links: first each file gets its new name beside the old one, then the old
@@ -228,8 +228,26 @@ static void say_kept(const char *prefix, bool removed)
         sp_log_info("export", "%s: the run before is kept as %s.1", prefix, prefix);
 }
 
-/* Called with the locks held. */
-static int keep_locked(const char *prefix)
+/* Remove the empty files of PREFIX, so that this run makes new ones: the command takes the time at
+ * which a file was made for the beginning of the run. Another user's file, and one with a second
+ * name, stays. FDS: as lock_all left them. A file that cannot be locked stays, too: another process
+ * may have it open. */
+static void remove_empty(const char *prefix, const int fds[LOCKS])
+{
+    const file_run run = {.prefix = prefix};
+    file_name name;
+    struct stat status;
+    for (uint8_t i = 0; i < LOCKS; i++) {
+        sp_run_file file = {.signal = i % SP_RUN_FILE_SIGNALS, .format = i / SP_RUN_FILE_SIGNALS};
+        if (fds[i] >= 0 && flock(fds[i], LOCK_EX | LOCK_NB) == 0 &&
+            lstat(name_of(&name, &run, &file, 0), &status) == 0 && S_ISREG(status.st_mode) &&
+            status.st_size == 0 && status.st_nlink == 1 && status.st_uid == geteuid())
+            unlink(name.text);
+    }
+}
+
+/* Called with the locks held, which are FDS. */
+static int keep_locked(const char *prefix, const int fds[LOCKS])
 {
     file_run run;
     bool removed = false;
@@ -238,6 +256,8 @@ static int keep_locked(const char *prefix)
         error = age_run(&run, &removed);
         if (!error)
             say_kept(prefix, removed);
+    } else if (!error) {
+        remove_empty(prefix, fds);
     }
     sp_run_files_deinit(&run.files);
     return error;
@@ -247,7 +267,7 @@ int sp_file_runs_keep(const char *prefix)
 {
     int fds[LOCKS], error = lock_all(prefix, 0, fds);
     if (!error)
-        error = keep_locked(prefix);
+        error = keep_locked(prefix, fds);
     unlock_all(fds);
     return error;
 }

@@ -174,33 +174,49 @@ static int load(const char *path, sp_buffer *out)
 
 /* ---- which format ---- */
 
-/* Note that PATH is empty. PATH has to live as long as INPUT. */
-static void add_empty(sp_input *input, const char *path)
+/* Note that PATH, which was made at BEGIN_NS, is empty. PATH has to live as long as INPUT. */
+static void add_empty(sp_input *input, const char *path, uint64_t begin_ns)
 {
-    if (input->empty_count++ == 0)
+    if (input->empty_count++ == 0) {
         input->empty = path;
+        input->empty_begin_ns = begin_ns;
+    }
 }
 
 static void note_empty(sp_input *input, const char *path, bool may_be_empty)
 {
     if (!may_be_empty)
-        add_empty(input, path);
+        add_empty(input, path, sp_input_made_ns(path));
+}
+
+/* Write to OUT which files of other processes lie beside the first empty one. Returns OUT. */
+static const char *beside_empty(char out[SP_OTHER_PROCESSES_TEXT], const sp_input *input,
+                                const sp_operands *files)
+{
+    char others[SP_OTHER_PROCESSES_TEXT];
+    *out = '\0';
+    if (*sp_other_processes(others, input->empty, files, input->empty_begin_ns))
+        snprintf(out, SP_OTHER_PROCESSES_TEXT, "; %.*s", SP_OTHER_PROCESSES_TEXT - 8, others);
+    else if (*sp_other_processes(others, input->empty, files, 0))
+        snprintf(out, SP_OTHER_PROCESSES_TEXT,
+                 "; the processes of %.300s.PID.* ended before this run began", input->empty);
+    return out;
 }
 
 /* One message for all empty files. */
 static int tell_empty(const sp_input *input, const sp_operands *files)
 {
-    static const char reason[] = "nothing was recorded, the program still runs, or within its "
-                                 "first window it was killed, or ended by _exit without "
-                                 "spanprof_stop";
-    char more[64] = "", others[SP_OTHER_PROCESSES_TEXT];
+    static const char reason[] = "its process recorded no span and no sample, as a parent that "
+                                 "only forks; or it still runs, or within its first window it was "
+                                 "killed, or ended by _exit without spanprof_stop";
+    char more[64] = "", beside[SP_OTHER_PROCESSES_TEXT];
     if (input->empty_count > 1)
         snprintf(more, sizeof more, " (and %zu more)", input->empty_count - 1);
-    sp_other_processes(others, input->empty, files, 0);
+    beside_empty(beside, input, files);
     if (input->count == 0)
-        return sp_tool_wrong("%s: is empty%s: %s%s%s", input->empty, more, reason,
-                             *others ? "; " : "", others);
-    sp_tool_note("%s: is empty%s: %s; the other files are read", input->empty, more, reason);
+        return sp_tool_wrong("%s: is empty%s: %s%s", input->empty, more, reason, beside);
+    sp_tool_note("%s: is empty%s: %s; the other files are read%s", input->empty, more, reason,
+                 beside);
     return SP_TOOL_DONE;
 }
 
@@ -304,8 +320,33 @@ static void tell_earlier_files(sp_input *input, const char *path, const sp_opera
 {
     size_t length = sp_prefix_length(path);
     char *prefix = length ? sp_arena_printf(&input->memory, "%.*s", (int)length, path) : NULL;
-    if (prefix && input->count > before)
-        tell_earlier_runs(input, prefix, files, sp_input_begin_ns(input, before));
+    uint64_t begin_ns =
+        input->count > before ? sp_input_begin_ns(input, before) : sp_input_made_ns(path);
+    if (prefix)
+        tell_earlier_runs(input, prefix, files, begin_ns);
+}
+
+/* When the last of FILES, which belong to PREFIX and are empty, was made. */
+static uint64_t last_made_ns(sp_input *input, const char *prefix, const sp_run_files *files)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; i < files->count; i++) {
+        char ending[SP_RUN_FILE_ENDING];
+        const char *path = sp_arena_printf(&input->memory, "%s%s", prefix,
+                                           sp_run_file_ending(ending, files->items[i]));
+        uint64_t made = path ? sp_input_made_ns(path) : 0;
+        last = made > last ? made : last;
+    }
+    return last;
+}
+
+/* PREFIX has the files OWN, and all of them are empty. */
+static void tell_empty_run(sp_input *input, const char *prefix, const sp_run_files *own,
+                           const sp_operands *files)
+{
+    uint64_t begin_ns = last_made_ns(input, prefix, own);
+    add_empty(input, prefix, begin_ns);
+    tell_earlier_runs(input, prefix, files, begin_ns);
 }
 
 static void tell_run(sp_input *input, const char *prefix, const sp_operands *files,
@@ -324,13 +365,11 @@ static int read_run(sp_input *input, const sp_operands *files, const char *prefi
         return sp_tool_no_memory();
     *found = own.count > 0;
     int status = read_files(input, prefix, &own);
-    sp_run_files_deinit(&own);
-    if (status != SP_TOOL_DONE || !*found)
-        return status;
-    if (input->count == before)
-        add_empty(input, prefix);
-    else
+    if (status == SP_TOOL_DONE && *found && input->count == before)
+        tell_empty_run(input, prefix, &own, files);
+    else if (status == SP_TOOL_DONE && *found)
         tell_run(input, prefix, files, sp_input_begin_ns(input, before));
+    sp_run_files_deinit(&own);
     return status;
 }
 

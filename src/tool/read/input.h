@@ -34,9 +34,10 @@ typedef struct sp_input {
     size_t capacity;
     const char *empty; /* the first file, or prefix of files, that holds nothing; NULL: none */
     size_t empty_count;
-    bool told_earlier; /* the message that runs are mixed was printed */
-    bool is_torn;      /* a file ends inside a request; the requests before it were read */
-    sp_arena memory;   /* paths and requests */
+    uint64_t empty_begin_ns; /* when that file was made; 0: not known */
+    bool told_earlier;       /* the message that runs are mixed was printed */
+    bool is_torn;            /* a file ends inside a request; the requests before it were read */
+    sp_arena memory;         /* paths and requests */
 } sp_input;
 
 /* Read all FILES. If some of them are empty, print a remark. Returns SP_TOOL_DONE, or SP_TOOL_WRONG
@@ -57,6 +58,10 @@ size_t sp_input_count(const sp_input *input, sp_signal signal);
  * files was created, if that is earlier. The SDK creates its files when it starts, but a copy is
  * created later. */
 uint64_t sp_input_begin_ns(const sp_input *input, size_t first);
+
+/* When the file PATH was made; 0: not known. An empty file counts as made when it was last written:
+ * a copy may keep that time (cp -p). */
+uint64_t sp_input_made_ns(const char *path);
 
 /* "FILE", or "FILE:3" when the file has several requests. Returns OUT. */
 #define SP_DOCUMENT_NAME_LENGTH 320

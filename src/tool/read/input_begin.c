@@ -37,12 +37,19 @@ static uint64_t first_profile(const Sp__Profiles__ProfilesData *data)
     return first;
 }
 
-static uint64_t made_ns(const char *path)
+static uint64_t ns_of(struct statx_timestamp time)
+{
+    return (uint64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+uint64_t sp_input_made_ns(const char *path)
 {
     struct statx status;
-    if (statx(AT_FDCWD, path, 0, STATX_BTIME, &status) != 0 || !(status.stx_mask & STATX_BTIME))
+    if (statx(AT_FDCWD, path, 0, STATX_BTIME | STATX_MTIME | STATX_SIZE, &status) != 0)
         return 0;
-    return (uint64_t)status.stx_btime.tv_sec * 1000000000 + status.stx_btime.tv_nsec;
+    if (status.stx_size == 0)
+        return ns_of(status.stx_mtime);
+    return status.stx_mask & STATX_BTIME ? ns_of(status.stx_btime) : 0;
 }
 
 uint64_t sp_input_begin_ns(const sp_input *input, size_t first)
@@ -51,7 +58,7 @@ uint64_t sp_input_begin_ns(const sp_input *input, size_t first)
     for (size_t i = first; i < input->count; i++) {
         const sp_document *document = &input->documents[i];
         if (document->number == 1)
-            begin = earlier(begin, made_ns(document->path));
+            begin = earlier(begin, sp_input_made_ns(document->path));
         begin = earlier(begin,
                         document->signal == SP_SIGNAL_TRACES
                             ? first_span((const Sp__Trace__TracesData *)document->message)

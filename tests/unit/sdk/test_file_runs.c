@@ -128,6 +128,26 @@ static void second_run_keeps_the_files_of_the_first(void **state)
     assert_int_equal(lines_with("kept as"), 1);
 }
 
+/* The parent of a server makes no spans. When its files were made is when its run began. */
+static void run_after_one_without_spans_makes_new_files(void **state)
+{
+    (void)state;
+    static const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    struct stat status;
+    for (int i = 0; i < 2; i++) {
+        start(NULL);
+        assert_int_equal(spanprof_stop(UINT64_MAX), SPANPROF_OK);
+        assert_int_equal(stat(path_of(".traces.jsonl"), &status), 0);
+        assert_int_equal(status.st_size, 0);
+        assert_true(status.st_mtim.tv_sec > 1);
+        assert_int_equal(utimensat(AT_FDCWD, path_of(".traces.jsonl"), long_ago, 0), 0);
+    }
+    assert_false(exists(".1.traces.jsonl"));
+    assert_int_equal(link(path_of(".traces.jsonl"), path_of(".other")), 0);
+    run("span", NULL);
+    assert_true(has(".other", "span")); /* a file with a second name is used as it is */
+}
+
 static void fifth_run_removes_the_first(void **state)
 {
     (void)state;
@@ -354,6 +374,8 @@ int main(int argc, char **argv)
         return role_forks();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(second_run_keeps_the_files_of_the_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(run_after_one_without_spans_makes_new_files, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(fifth_run_removes_the_first, setup, teardown),
         cmocka_unit_test_setup_teardown(run_in_the_other_format_is_kept_as_well, setup, teardown),
         cmocka_unit_test_setup_teardown(prefix_that_another_process_writes_is_left_to_it, setup,

@@ -113,10 +113,31 @@ class Containers(ToolTest):
             self.assertEqual(result.returncode, 0)
             self.assertEqual(result.stderr.decode(), "spanprof: shop: files of 2 other processes lie beside it, shop.PID.*: add "
                                                      "shop.4711 shop.4712 to read all\n")
-        self.write("shop.traces.jsonl", b"")
-        self.write("shop.profiles.jsonl", b"")
+        for signal in ("traces", "profiles"):
+            os.utime(self.folder / self.write(f"shop.{signal}.jsonl", b""), (0, 1))
         self.refuse(2, "spans", self.folder / "shop",
-                    says=("2 other processes", "is empty", "within its first window it was killed, or ended by _exit without spanprof_stop"))
+                    says=("2 other processes", "is empty: its process recorded no span and no sample, as a parent that only forks",
+                          "within its first window it was killed, or ended by _exit without spanprof_stop"))
+
+    def test_children_of_two_runs_of_a_parent_that_records_nothing(self):
+        """The SDK makes the parent's empty files anew at each start. This run began in 2023."""
+        def write(pid, year, content):
+            for signal in ("traces", "profiles"):
+                os.utime(self.folder / self.write(f"shop{pid}.{signal}.jsonl", content and json_lines(globals()[signal]())),
+                         (0, (year - 1970) * 31_557_600))
+        write("", 2023, b"")
+        for pid, year in ((".4711", 2022), (".4712", 2022)):
+            write(pid, year, True)
+        self.refuse(2, "spans", self.folder / "shop", says=("the processes of", "shop.PID.* ended before this run began"))
+        write(".4713", 2024, True)
+        self.refuse(2, "spans", "shop", says=("1 other process lie", "add shop.4713 to read all; those of 2 more ended before this run began"))
+        for names in (("shop.4711", "shop.4713", "shop"), ("shop.traces.jsonl", "shop.4713.traces.jsonl", "shop.4711.traces.jsonl")):
+            result = self.run_tool("spans", *names)
+            self.assertIn("the answer mixes runs: shop.4711 ended before this run of shop began", result.stderr.decode())
+        result = self.run_tool("spans", "shop", "shop.4713")
+        self.assertEqual(result.returncode, 0)
+        self.assertNotIn("mixes runs", result.stderr.decode())
+        self.assertIn("shop: is empty: its process recorded no span and no sample", result.stderr.decode())
 
     def test_files_in_the_folder_of_a_run_are_told(self):
         """Not those of the folders of another prefix or of an earlier run, nor a folder without files."""
