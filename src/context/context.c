@@ -20,13 +20,17 @@
  * stores and not the later ones, because the fork has write-protected the pages. So a chain must be
  * valid after every prefix of the stores: a scope counts only once it is complete, and a thread has
  * no chain while it changes from one to another. */
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "context/cpu_time.h"
 #include "context/self.h"
 #include "context/switch_recorder.h"
 #include "context/watchers.h"
+#include "core/hex.h"
 #include "core/log.h"
 #include "core/word.h"
 
@@ -214,6 +218,12 @@ static __attribute__((noinline)) void take_posts(sp_thread *thread)
     drop_posted(thread);
     publish_context(thread, top_context(thread), true);
     sp_store_relaxed(&thread->owned.posts_seen, posts);
+}
+
+void sp_context_drop_posted(sp_thread *thread)
+{
+    if (thread->owned.chain != &lost_chain)
+        drop_posted(thread);
 }
 
 static inline bool has_posts(sp_thread *thread)
@@ -440,6 +450,23 @@ static sp_thread *runner_of(uint32_t owner)
                                   : sp_thread_by_slot(owner - 1);
 }
 
+/* Logged once: such a program does it with each request. SPAN: of the scope. OWNER: the number of
+ * its chain. RUNNER: the thread that runs that chain; NULL: none does. */
+static void log_foreign(uint64_t span, uint32_t owner, sp_thread *runner)
+{
+    char id[2 * sizeof(uint64_t) + 1], attached[64] = "a fiber";
+    sp_hex_encode(id, (const uint8_t *)&span, sizeof span);
+    if (owner <= SP_THREADS_MAX)
+        snprintf(attached, sizeof attached, "thread %d",
+                 runner ? (int)sp_load_relaxed(&runner->registered.tid) : 0);
+    sp_log_warn("context",
+                "thread %d detached a scope of span %s that %s had attached: a scope stays on the "
+                "thread that attached it, and samples of that thread have no span until it next "
+                "attaches or detaches. Give the other thread the span or its context, which it "
+                "attaches and detaches for itself. (misuse_foreign_scope counts them; said once)",
+                (int)syscall(SYS_gettid), id, attached);
+}
+
 /* The scope belongs to another thread, or to a fiber that does not run here: post the detach to it.
  * The post names the serial, so it has no effect if the owner detached first. Sequentially
  * consistent with the fiber's runner (sp_context_switch_chain). */
@@ -452,12 +479,14 @@ static __attribute__((noinline)) spanprof_status post_detach(uint32_t owner, uin
         sp_count(&sp_thread_counts.misuse_dead_scope, 1);
         return SPANPROF_OK;
     }
-    sp_count(&sp_thread_counts.misuse_foreign_scope, 1);
+    uint64_t span = sp_word_load_alone(&entry->context, SPAN);
     sp_store_relaxed(&entry->posted, serial);
     atomic_fetch_add(&chain->posts, 1); /* pairs with drop_posted */
     sp_thread *runner = runner_of(owner);
     if (runner)
         atomic_fetch_add(&runner->owned.posts, 1); /* pairs with take_posts */
+    if (atomic_fetch_add(&sp_thread_counts.misuse_foreign_scope, 1) == 0)
+        log_foreign(span, owner, runner);
     return SPANPROF_ERROR_OTHER_THREAD;
 }
 

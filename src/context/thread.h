@@ -295,6 +295,9 @@ spanprof_scope sp_context_attach_words(uint64_t trace_high, uint64_t trace_low, 
 /* The active context of this thread: never NULL, all zero for none, valid until this thread's next
  * switch. */
 const spanprof_context *sp_context_current_borrow(void);
+/* Remove the scopes of THREAD, the calling one, that other threads have detached, from its chain.
+ * What is published stays as it is: samples are unknown until the thread's next switch. */
+void sp_context_drop_posted(sp_thread *thread);
 /* Write the attributes of CARRIER into WORDS, with zeros up to the end of the last word, and return
  * their bytes; 0 when there are none, or the entry is gone. On a thread that switches: no lock, no
  * allocation. */

@@ -247,16 +247,31 @@ static __attribute__((noinline)) void note_ended_parent(const char *name)
                     name ? name : "");
 }
 
-static inline const spanprof_context *active_parent(const char *name)
+/* The rare cases: another thread has detached a scope of THREAD, which must not be a parent any
+ * more; or the thread ended the span ENDED, and has attached nothing since. */
+static __attribute__((noinline)) const spanprof_context *
+checked_parent(sp_thread *thread, uint64_t ended, const char *name)
 {
+    sp_context_drop_posted(thread);
     const spanprof_context *parent = sp_context_current_borrow();
-    sp_thread *thread = sp_self_get();
-    uint64_t ended = thread ? sp_load_relaxed(&thread->owned.ended_span_id) : 0;
-    if (SP_UNLIKELY(ended) && ended == sp_word_load_alone(parent, SPAN_ID)) {
+    if (ended && ended == sp_word_load_alone(parent, SPAN_ID)) {
         sp_store_relaxed(&thread->owned.ended_span_id, 0); /* not counted again at its attach */
         note_ended_parent(name);
     }
     return parent;
+}
+
+static inline const spanprof_context *active_parent(const char *name)
+{
+    const spanprof_context *parent = sp_context_current_borrow();
+    sp_thread *thread = sp_self_get();
+    if (!thread)
+        return parent;
+    uint64_t ended = sp_load_relaxed(&thread->owned.ended_span_id);
+    bool is_ended = SP_UNLIKELY(ended) && ended == sp_word_load_alone(parent, SPAN_ID);
+    bool is_posted =
+        sp_load_relaxed(&thread->owned.posts) != sp_load_relaxed(&thread->owned.posts_seen);
+    return SP_UNLIKELY(is_ended || is_posted) ? checked_parent(thread, ended, name) : parent;
 }
 
 spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,

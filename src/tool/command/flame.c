@@ -166,6 +166,13 @@ static bool selects_spans(const sp_select_options *select)
     return select->span.count || select->name.count || select->where;
 }
 
+/* Whether the answer depends on which span each sample has. */
+static bool shows_spans(const sp_flame_options *options)
+{
+    const sp_select_options *select = &options->select;
+    return selects_spans(select) || select->trace.count || select->outlived || options->group_by;
+}
+
 /* Whether the answer is a table: --self without a selection of spans asks for the own values of
  * functions. In this case the option is cleared, because it does not select samples. */
 static bool takes_table(sp_flame_options *options, int format)
@@ -221,6 +228,8 @@ static int answer(const sp_operands *files, sp_flame_options *options)
         status = sp_select(&selection, &model, &options->select);
     if (status == SP_TOOL_DONE && selection.by_where)
         sp_model_note_unended(&model);
+    if (status == SP_TOOL_DONE && shows_spans(options))
+        sp_model_note_misuse(&model);
     if (status == SP_TOOL_DONE)
         status = write_answer(&selection, options, format);
     if (status == SP_TOOL_DONE)

@@ -442,6 +442,7 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
         sp_model_note_unended(&model);
         if (!sp_model_note_unknown(&model))
             sp_model_note_unlinked(&model);
+        sp_model_note_misuse(&model);
         sp_run_folders_note(files, sp_input_begin_ns(&input, 0));
     }
     status = sp_input_status(&input, status);

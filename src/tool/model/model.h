@@ -366,6 +366,9 @@ bool sp_model_is_from_outside(const sp_model_profile *profile);
 /* Write a note when the context of many samples was not certain. Returns whether a note was
  * written. */
 bool sp_model_note_unknown(const sp_model *model);
+/* Write a note when calls of the program that make no sense, which the SDK counted, gave samples
+ * the wrong span or none. In misuse_note.c. */
+void sp_model_note_misuse(const sp_model *model);
 /* Write a note when two files have samples of one process and the same time. */
 void sp_model_note_sampled_twice(const sp_model *model);
 

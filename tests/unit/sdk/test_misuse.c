@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -19,6 +20,16 @@
 
 #define SECOND UINT64_C(1000000000)
 
+static char said[4096]; /* the log */
+
+static void keep_log(spanprof_log_level level, const char *line, void *user)
+{
+    (void)level;
+    (void)user;
+    size_t length = strlen(said);
+    snprintf(said + length, sizeof said - length, "%s\n", line);
+}
+
 static char folder[] = "/tmp/spanprof-misuse-XXXXXX", prefix[64];
 
 static void start(void)
@@ -26,7 +37,9 @@ static void start(void)
     spanprof_options options = SPANPROF_OPTIONS_INIT;
     options.exporter = "file";
     options.file = prefix;
-    options.log_level = SPANPROF_LOG_OFF;
+    options.log = keep_log;
+    options.log_level = SPANPROF_LOG_WARN;
+    said[0] = '\0';
     sp_sdk_use_synthetic_ticks();
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
 }
@@ -79,15 +92,20 @@ static void detach_elsewhere(void)
 /* The profiles as they were written: one line each. */
 static char text[1 << 20];
 
-static char *read_profiles(void)
+static char *read_file(const char *path)
 {
-    char path[96];
-    snprintf(path, sizeof path, "%s.profiles.jsonl", prefix);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
     return text;
+}
+
+static char *read_profiles(void)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s.profiles.jsonl", prefix);
+    return read_file(path);
 }
 
 /* LINE says COUNT for the attribute that is KEY; 0: it says nothing of it. The attributes lie in
@@ -108,8 +126,9 @@ static void expect(const char *line, const char *key, unsigned count)
 static void mistakes_are_in_the_profile_of_their_window_only(void **state)
 {
     (void)state;
-    spanprof_stats stats = SPANPROF_STATS_INIT;
+    spanprof_stats stats = SPANPROF_STATS_INIT, before = SPANPROF_STATS_INIT;
     start();
+    spanprof_stats_get(&before);
     forget_to_detach(12);
     use_after_the_end();
     detach_elsewhere();
@@ -123,14 +142,65 @@ static void mistakes_are_in_the_profile_of_their_window_only(void **state)
     expect(first, "ended_parent", (unsigned)stats.misuse_ended_parent);
     expect(first, "dead_span", (unsigned)stats.misuse_dead_span);
     expect(first, "dead_scope", (unsigned)stats.misuse_dead_scope);
-    expect(first, "foreign_scope", (unsigned)stats.misuse_foreign_scope);
+    expect(first, "foreign_scope", 1);
     expect(first, "fiber", 0);
     assert_true(stats.misuse_ended_parent >= 11);
     assert_int_equal(stats.misuse_dead_span, 2);
     assert_int_equal(stats.misuse_dead_scope, 1);
-    assert_int_equal(stats.misuse_foreign_scope, 1);
+    assert_int_equal(stats.misuse_foreign_scope, before.misuse_foreign_scope + 1);
     assert_non_null(strstr(second, "\"profiles\""));
     assert_null(strstr(second, "spanprof.misuse."));
+}
+
+/* A request is attached on this thread, and detached and perhaps ended on another one. */
+static void *end_there(void *span)
+{
+    spanprof_span_end(*(spanprof_span *)span);
+    return NULL;
+}
+
+static void hand_over_the_scope(bool end_there_too)
+{
+    pthread_t thread;
+    spanprof_span span = spanprof_span_start(NULL, "moved", NULL);
+    spanprof_scope scope = spanprof_span_attach(span);
+    assert_int_equal(pthread_create(&thread, NULL, detach, &scope), 0);
+    pthread_join(thread, NULL);
+    if (!end_there_too) {
+        spanprof_span_end(span);
+        return;
+    }
+    assert_int_equal(pthread_create(&thread, NULL, end_there, &span), 0);
+    pthread_join(thread, NULL);
+}
+
+/* The scope is detached, so it is not forgotten: the next request is no child of this one. */
+static void detach_elsewhere_is_told_as_what_it_is(void **state)
+{
+    (void)state;
+    start();
+    for (int i = 0; i < 4; i++) {
+        hand_over_the_scope(i % 2);
+        spanprof_span next = spanprof_span_start(NULL, "next", NULL);
+        spanprof_span_end(next);
+        spanprof_scope scope = spanprof_context_attach(NULL);
+        spanprof_scope_detach(&scope);
+    }
+    spanprof_stats stats = SPANPROF_STATS_INIT;
+    spanprof_stats_get(&stats);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
+    assert_int_equal(stats.misuse_foreign_scope, 4);
+    assert_int_equal(stats.misuse_ended_parent, 0);
+    char attached[64];
+    snprintf(attached, sizeof attached, "that thread %d had attached", (int)getpid());
+    const char *line = strstr(said, " detached a scope of span ");
+    assert_non_null(line);
+    assert_non_null(strstr(line, attached));
+    assert_null(strstr(line + 1, " detached a scope of span ")); /* once */
+    char path[96];
+    snprintf(path, sizeof path, "%s.traces.jsonl", prefix);
+    read_file(path);
+    assert_null(strstr(text, "parentSpanId"));
 }
 
 static pthread_mutex_t jobs = PTHREAD_MUTEX_INITIALIZER;
@@ -191,6 +261,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(detach_elsewhere_is_told_as_what_it_is), /* first: it is logged once */
         cmocka_unit_test(mistakes_are_in_the_profile_of_their_window_only),
         cmocka_unit_test(worker_that_waits_under_its_last_span_is_found),
     };

@@ -503,10 +503,12 @@ class ForgottenDetach(ToolTest):
         warnings = [line for line in program.stderr.decode().splitlines() if "detach" in line]
         self.assertEqual(len(warnings), 1, program.stderr)
         self.assertIn("request", warnings[0])
-        first, *others = sorted(self.answer_json("spans", "r", "--json")["spans"], key=lambda s: s["start_time_ns"])
+        result = self.run_tool("spans", "r", "--json")
+        self.assertIn("under a span that had ended 2 times, so its work counts for that span", result.stderr.decode())
+        first, *others = sorted(json.loads(result.stdout)["spans"], key=lambda s: s["start_time_ns"])
         self.assertEqual((first["parent_span_id"], first["threads"], first["overruns"]), ("", 1, True))
         self.assertEqual({s["trace_id"] for s in others}, {first["trace_id"]})
-        self.assertIn("  [!]\n", self.answer("spans", "r"))
+        self.assertIn("  [!]\n", self.run_tool("spans", "r").stdout.decode())
         self.assertEqual(self.answer_json("stats", "r", "--json")["misuse"], {"ended_parent": 2})
 
 
@@ -542,6 +544,23 @@ calls that make no sense (docs/numbers.md)
 """))
         self.write("p.jsonl", json_lines(profiles()))
         self.assertEqual(self.answer_json("stats", "p.jsonl", "--json")["misuse"], {})
+
+    def test_misuse_is_told_where_spans_are_shown(self):
+        """A flamegraph of all samples is right whatever their spans are. Calls that do nothing change no answer."""
+        self.write("shop.traces.jsonl", json_lines(traces()))
+        write = lambda counts: self.write("shop.profiles.jsonl", json_lines(profiles(attributes=counts), profiles(kind=WALL, attributes=counts)))
+        shown = (("spans",), ("spans", "--by-name", "--json"), ("flame", "--span", REPORT), ("flame", "--trace", REPORT_TRACE),
+                 ("flame", "--name", "GET /report"), ("flame", "--where", 'name = "GET /report"'), ("flame", "--group-by", "span"))
+        notes = lambda command, *rest: self.run_tool(command, "shop", *rest).stderr.decode()
+        write({**COUNTS, "spanprof.misuse.ended_parent": 3, "spanprof.misuse.foreign_scope": 1, "spanprof.misuse.fiber": 2})
+        for words in shown:
+            self.assertEqual(notes(*words).count("calls of the program that make no sense: a thread went on under a span that had ended 6 times, "), 1)
+            self.assertIn("; a scope was detached on another thread than it was attached on 2 times, ", notes(*words))
+            self.assertIn("; a fiber was used after its end or by two threads 4 times, ", notes(*words))
+        self.assertNotIn("no sense", notes("flame"))
+        write({**COUNTS, "spanprof.misuse.dead_span": 3, "spanprof.misuse.dead_scope": 1})
+        for words in shown:
+            self.assertNotIn("no sense", notes(*words))
 
     def test_unattributed_threads_of_another_shape_are_passed_over(self):
         for bad in ("text", 5, [], [5], [{}], [{"thread.name": 5, "thread.id": "x", "unattributed_ns": "y"}], [[{"unattributed_ns": 1}]]):
