@@ -259,8 +259,8 @@ static void sample_until_end(session *s)
 
 static void finish(session *s)
 {
+    spanprof_span_end(s->span); /* first, because looking up names takes time */
     end_window(s);
-    spanprof_span_end(s->span);
     sp_exporter_flush(s->exporter, sp_clock_monotonic_ns() + FLUSH_S * SP_NS_PER_S);
     s->out->samples = sp_attach_samples_total(s->samples);
     s->out->stops = s->observer.stops;

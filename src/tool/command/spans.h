@@ -80,7 +80,7 @@ enum { SP_SPANS_COUNT_LENGTH = 24 };
 const char *sp_spans_format_count(char out[SP_SPANS_COUNT_LENGTH], uint64_t count, bool is_hidden);
 /* The lines below a table that say why some values are "-". sp_spans_hidden_key adds them only if
  * one of the COUNT spans of LIST has such a value. */
-void sp_spans_add_hidden_key(sp_buffer *out);
+void sp_spans_add_scope_key(sp_buffer *out);
 void sp_spans_hidden_key(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count);
 /* The lines below the table in OUT that say what "<10.1 ms" and "<512 KiB" mean, if the table has
  * such values. */

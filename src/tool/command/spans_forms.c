@@ -93,20 +93,34 @@ const char *sp_spans_format_count(char out[SP_SPANS_COUNT_LENGTH], uint64_t coun
     return is_hidden ? "-" : out;
 }
 
-static bool hides_any(const sp_model *model, const sp_model_type *type, const uint32_t *list,
-                      size_t count)
+static bool scope_hides_any(const sp_model *model, const sp_model_type *type, const uint32_t *list,
+                            size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (sp_hides_own(type, &model->spans[list[i]]))
+    for (size_t i = 0; type && i < count; i++)
+        if (sp_scope_hides_own(type, &model->spans[list[i]]))
             return true;
     return false;
 }
 
-void sp_spans_add_hidden_key(sp_buffer *out)
+static bool has_unsampled(const sp_model *model, const uint32_t *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (model->spans[list[i]].is_own_unsampled)
+            return true;
+    return false;
+}
+
+void sp_spans_add_scope_key(sp_buffer *out)
 {
     sp_buffer_add_string(out, "-: the files' link scope cannot answer: samples are linked to local "
                               "roots only, so the times of the spans below them are not known; "
                               "record with SPANPROF_LINK_SCOPE=innermost\n");
+}
+
+static void add_unsampled_key(sp_buffer *out)
+{
+    sp_buffer_add_string(out, "-: not known: the span lies outside the time in which `run "
+                              "--attach` sampled its process\n");
 }
 
 void sp_spans_hidden_key(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count)
@@ -114,9 +128,11 @@ void sp_spans_hidden_key(sp_buffer *out, const sp_model *model, const uint32_t *
     const sp_model_type *type = sp_measured_type(model);
     const sp_model_type *wall = sp_wall_columns_find(model).type;
     const sp_model_type *alloc = sp_spans_alloc_column(model);
-    if (hides_any(model, type, list, count) || (wall && hides_any(model, wall, list, count)) ||
-        (alloc && hides_any(model, alloc, list, count)))
-        sp_spans_add_hidden_key(out);
+    if (scope_hides_any(model, type, list, count) || scope_hides_any(model, wall, list, count) ||
+        scope_hides_any(model, alloc, list, count))
+        sp_spans_add_scope_key(out);
+    if (has_unsampled(model, list, count))
+        add_unsampled_key(out);
 }
 
 static void add_unseen_key(sp_buffer *out, const sp_model_type *type)

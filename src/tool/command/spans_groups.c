@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/counted.h"
 #include "tool/command/spans.h"
 
 enum { FRONT = 17, DURATIONS = 39, NARROW = 20, SUM = 10, NAME_ROOM = 13 };
@@ -157,16 +158,29 @@ static void add_sums(sp_buffer *out, const groups_layout *layout, const sp_group
             sp_buffer_printf(out, "%*s  ", SUM - 2, texts[i]);
 }
 
-static bool hides_values(const sp_groups *groups, size_t shown, const groups_layout *layout)
+/* Whether the link scope hides a value of one of the groups. */
+static bool scope_hides_values(const sp_groups *groups, size_t shown, const groups_layout *layout)
 {
     for (size_t i = 0; i < shown; i++) {
         const sp_group *group = &groups->items[i];
-        if (group->known < group->count ||
+        if (group->known + group->unsampled < group->count ||
             (layout->shown[ALLOC] && group->known_alloc < group->count) ||
-            (layout->shown[WALL] && group->known_wall < group->count))
+            (layout->shown[WALL] && group->known_wall + group->unsampled < group->count))
             return true;
     }
     return false;
+}
+
+static void add_unsampled_key(sp_buffer *out, const sp_groups *groups, size_t shown)
+{
+    uint64_t unsampled = 0;
+    for (size_t i = 0; i < shown; i++)
+        unsampled += groups->items[i].unsampled;
+    if (unsampled)
+        sp_buffer_printf(out,
+                         "%s of these %s outside the time in which `run --attach` sampled the "
+                         "process: what they took is not known (-), and is in no number\n",
+                         SP_COUNTED(unsampled, "span"), unsampled == 1 ? "lies" : "lie");
 }
 
 /* Add the line below the table that says which columns had no room. */
@@ -204,8 +218,9 @@ void sp_spans_groups(sp_buffer *out, const sp_model *model, const sp_groups *gro
         sp_spans_add_cell(out, group->name, layout.name, false, terminal);
         sp_buffer_add_char(out, '\n');
     }
-    if (hides_values(groups, shown, &layout))
-        sp_spans_add_hidden_key(out);
+    if (scope_hides_values(groups, shown, &layout))
+        sp_spans_add_scope_key(out);
+    add_unsampled_key(out, groups, shown);
     sp_spans_unseen_key(out, model);
     add_queue_key(out, &layout);
     add_left_out(out, &layout);

@@ -138,6 +138,7 @@ static sp_group make_group(const maker *maker, const member *members, size_t cou
         const sp_model_span *span = &maker->model->spans[members[i].span];
         maker->values[i] = span->end_ns - span->start_ns;
         group.errors += is_error(span);
+        group.unsampled += span->is_unsampled;
         sp_sum_add(&group.samples, span->total_count);
     }
     group.duration = find_quantiles(maker->values, count);

@@ -19,6 +19,7 @@ typedef struct sp_group {
     sp_quantiles value;    /* of the model's time type, each span with its descendants */
     /* the number of spans whose value is known (hidden.h): `value` is about these */
     uint64_t known;
+    uint64_t unsampled; /* of the others, the spans that `run --attach` did not see (unsampled.c) */
     uint64_t samples;
     /* The sums over the known spans, of the time type and of allocated bytes. A span below another
      * span of the group adds nothing, because the value of the outer span includes it. */

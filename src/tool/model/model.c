@@ -91,6 +91,8 @@ int sp_model_build_as(sp_model *model, const sp_input *input, const sp_since *si
         status = sp_model_count_spans(model);
     if (status == SP_TOOL_DONE)
         status = sp_model_find_hidden(model);
+    if (status == SP_TOOL_DONE)
+        status = sp_model_find_unsampled(model);
     sp_progress_end();
     if (status == SP_TOOL_DONE)
         sp_model_note_sampled_twice(model);

@@ -51,6 +51,9 @@ typedef struct sp_model_span {
     bool is_inner;     /* the span is not a local root */
     bool has_inner;    /* a child is not a local root */
     uint64_t inner_ns; /* the sum of the durations of these children */
+    /* After sp_model_find_unsampled. */
+    bool is_own_unsampled; /* its process was not sampled while it lasted */
+    bool is_unsampled;     /* the same for the span and all descendants */
     /* Values of the wall type (see sp_model_wall_type) by class, with all descendants. If several
      * threads work for a span at once, their sum is larger than the duration of the span. */
     uint64_t wall_ns[SP_WHERE_COUNT];
@@ -83,6 +86,8 @@ typedef struct sp_model_type {
     /* After sp_model_find_hidden. */
     bool hides_inner; /* the samples of spans below a local root are linked to the local root */
     bool is_unlinked; /* hardly a sample is linked to a span */
+    /* After sp_model_find_unsampled. */
+    bool is_from_outside; /* `run --attach` took some of the samples */
 } sp_model_type;
 
 /* What has ended since a live block was allocated: nothing, the span that it was allocated for, or
@@ -298,6 +303,10 @@ int sp_model_count_spans(sp_model *model);
 /* Fill the members of types and spans that say which values are unknown. Call it at the end.
  * Returns SP_TOOL_DONE, or SP_TOOL_WRONG when memory is short. In hidden.c. */
 int sp_model_find_hidden(sp_model *model);
+/* Find spans that lie wholly outside the time in which `run --attach` sampled their process. Call
+ * it after sp_model_count_spans. Returns SP_TOOL_DONE, or SP_TOOL_WRONG when memory is short. In
+ * unsampled.c. */
+int sp_model_find_unsampled(sp_model *model);
 /* Find spans that have more CPU time than is possible. Call it after the model is built. Returns
  * SP_TOOL_DONE, or SP_TOOL_WRONG when memory is short. */
 int sp_model_find_overruns(sp_model *model);

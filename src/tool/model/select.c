@@ -313,6 +313,10 @@ static int span_without_samples(const sp_selection *selection, const sp_select_o
 {
     char duration[SP_DURATION_LENGTH], advice[SP_ADVICE_LENGTH];
     sp_format_duration(duration, span->end_ns - span->start_ns);
+    if (sp_hides_total(&selection->model->types[selection->type], span) && span->is_unsampled)
+        return sp_tool_no("span %s (%s, %s) lies outside the time in which `run --attach` sampled "
+                          "its process, so what it took is not known",
+                          options->span.items[0], span->name, duration);
     sp_advice_none(advice, selection, sp_selection_only_span(selection));
     return sp_tool_no("span %s (%s, %s) has no samples %s", options->span.items[0], span->name,
                       duration, advice);

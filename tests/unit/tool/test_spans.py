@@ -1058,6 +1058,45 @@ class Missing(ToolTest):
             self.assertEqual(self.run_tool("spans", "m").stderr.decode(), says)
 
 
+    OUTSIDE = {**COUNTS, "spanprof.from_outside": 1}
+
+    def write_attached(self, service="shop", attach=(0, 10_000), **made):
+        """A job a second before, during and after an attach of ten seconds, with spans below some of them; and one more process."""
+        jobs = {"before": (-2000, 500), "during": (5000, 5), "after": (20_000, 500), "into": (-1000, 1200)}
+        spans = [span("12" * 16, f"{i:016x}", name, *time) for i, (name, time) in enumerate(jobs.items(), 1)]
+        spans.append(span("12" * 16, "00000000000000b1", "later", 6000, 50, "0000000000000001"))
+        attach = traces([span("34" * 16, "00000000000000aa", "shop", attach[0], attach[1] - attach[0])], service=service)
+        attach["resourceSpans"][0]["scopeSpans"][0]["scope"]["name"] = "spanprof run --attach"
+        self.write("own.traces.jsonl", json_lines(traces(spans), traces([span("56" * 16, "00000000000000c1", "pay", 20_000, 5)], service="billing")))
+        self.write("att.traces.jsonl", json_lines(attach))
+        samples = [(("main",), "12" * 16, "00000000000000b1", 4), (("main",), "12" * 16, "0000000000000004", 2)]
+        self.write("att.profiles.jsonl", json_lines(profiles(samples, service=service, attributes=self.OUTSIDE), *made.values()))
+
+    def counts(self, *files):
+        return {s["name"]: (s["own_count"], s["total_count"]) for s in self.answer_json("spans", *files, "--json")["spans"]}
+
+    SEEN = {"before": (None, 4), "later": (4, 4), "during": (0, 0), "into": (2, 2), "after": (None, None), "pay": (None, None)}
+
+    def test_spans_outside_an_attach_are_not_known(self):
+        """A window without samples has no profile, so the span of the attach says when it sampled."""
+        for service in ("shop", "another name"):
+            self.write_attached(service)
+            self.assertEqual(self.counts("att", "own.traces.jsonl"), {**self.SEEN, "shop": (0, 0)})
+            self.assertEqual(self.counts("att.profiles.jsonl", "own.traces.jsonl"), self.SEEN)
+        said = "-: not known: the span lies outside the time in which `run --attach` sampled its process\n"
+        text = self.answer("spans", "att", "own.traces.jsonl")
+        self.assertIn(said, text)
+        self.assertNotIn("link scope", text)
+        self.assertIn(said, self.answer("spans", "att", "own.traces.jsonl", "--trace", "12" * 16))
+        self.refuse(1, "flame", "att", "own.traces.jsonl", "--span", "0000000000000003", says=("after", "outside the time", "is not known"))
+        self.assertIn("2 spans of these lie outside the time in which `run --attach` sampled the process: what they took is not known (-)",
+                      self.answer("spans", "att", "own.traces.jsonl", "--by-name"))
+
+    def test_spans_outside_an_attach_that_the_sdk_sampled_are_known(self):
+        self.write_attached(sdk=profiles([(("main",), "12" * 16, "00000000000000b1", 1)]))
+        self.assertEqual(self.counts("att", "own.traces.jsonl")["after"], (0, 0))
+        self.assertEqual(self.counts("att", "own.traces.jsonl")["pay"], (None, None))
+
     def test_profiles_from_outside_do_not_blame_the_program(self):
         every = traces()["resourceSpans"][0]["scopeSpans"][0]["spans"]
         self.write("m.traces.jsonl", json_lines(traces([one for one in every if one["spanId"] not in (RENDER, CART)])))
