@@ -17,9 +17,18 @@ static int compare_locations(const void *a, const void *b)
     return ((*left)->address > (*right)->address) - ((*left)->address < (*right)->address);
 }
 
+/* Whether LOCATION can be named now. Code in no module is of just-in-time compilers. Their files
+ * are read once a window, so they are read when it is over (IS_OVER): until then they miss
+ * functions. */
+static bool can_name(const sp_window_location *location, bool is_over)
+{
+    return location->module || (is_over && !sp_pc_is_marker(location->address));
+}
+
 /* Name the locations from FIRST on, ordered by address: so each part of the debug information is
  * read once, even if little of it may be kept. When memory is short, building names them. */
-static void name_each(sp_collector *collector, const sp_window *window, uint32_t first)
+static void name_each(sp_collector *collector, const sp_window *window, uint32_t first,
+                      bool is_over)
 {
     uint32_t count = window->locations.count - first;
     const sp_window_location **locations = malloc(count * sizeof *locations);
@@ -29,7 +38,7 @@ static void name_each(sp_collector *collector, const sp_window *window, uint32_t
         qsort(locations, count, sizeof *locations, compare_locations);
     for (uint32_t n = 0; n < count && locations && !sp_collector_is_abandoned(collector); n++) {
         const sp_frame *frames;
-        if (locations[n]->module || !sp_pc_is_marker(locations[n]->address))
+        if (can_name(locations[n], is_over))
             sp_symbolizer_frames(collector->symbolizer, locations[n]->module, locations[n]->address,
                                  &frames);
         sp_collector_drain_if_due(collector);
@@ -49,7 +58,7 @@ static void name_locks(sp_collector *collector, const sp_window *window)
 
 static void name_all(sp_collector *collector, const sp_window *window)
 {
-    name_each(collector, window, 0);
+    name_each(collector, window, 0, true);
     name_locks(collector, window);
 }
 
@@ -74,7 +83,7 @@ void sp_collector_name_ahead(sp_collector *collector)
         return;
     uint32_t count = window->locations.count;
     if (collector->named_ahead < count)
-        name_each(collector, window, collector->named_ahead);
+        name_each(collector, window, collector->named_ahead, false);
     name_locks(collector, window);
     sp_symbolizer_close_files(collector->symbolizer);
     collector->named_ahead = count;
