@@ -6,6 +6,7 @@
 #include "tool/command/against.h"
 #include "tool/command/commands.h"
 #include "tool/command/diff_answer.h"
+#include "tool/model/interpreted.h"
 #include "tool/model/nameless.h"
 #include "tool/model/selected.h"
 #include "tool/read/repeats.h"
@@ -230,6 +231,8 @@ static int answer(const sp_operands *files, sp_flame_options *options)
         sp_model_note_unended(&model);
     if (status == SP_TOOL_DONE && shows_spans(options))
         sp_model_note_misuse(&model);
+    if (status == SP_TOOL_DONE)
+        sp_model_note_interpreted(&model, selection.type);
     if (status == SP_TOOL_DONE)
         status = write_answer(&selection, options, format);
     if (status == SP_TOOL_DONE)

@@ -652,6 +652,30 @@ class Advice(ToolTest):
         for word, how in (("offcpu", "cpu,wall"), ("wall", "cpu,wall"), ("alloc", "cpu,alloc"), ("inuse", "cpu,heap"), ("lock", "cpu,lock")):
             self.refuse(1, "flame", "shop", "--type", word, says=("the files have: cpu", f"SPANPROF_PROFILES={how}"))
 
+    def test_functions_of_an_interpreted_program_are_told_to_be_missing(self):
+        def told(*stacks, program="server", command="flame"):
+            made = profiles([(stack, "", "", count) for stack, count in stacks], attributes={})
+            made["resourceProfiles"][0]["resource"]["attributes"].append(attribute("process.executable.name", program))
+            self.write("p.jsonl", json_lines(made))
+            result = self.run_tool(command, "p.jsonl")
+            self.assertEqual(result.returncode, 0)
+            return result.stderr.decode()
+
+        for function, language in (("_PyEval_EvalFrameDefault", "Python"), ("PyEval_EvalFrameEx", "Python"), ("Builtins_JSEntry", "JavaScript"),
+                                   ("rb_vm_exec", "Ruby"), ("Perl_runops_standard", "Perl"), ("execute_ex", "PHP"), ("luaV_execute", "Lua")):
+            stack = ("main", function, "add")
+            self.assertEqual(told((stack, 6), (("main",), 5)).count(f"functions of the {language} program are not shown, only those of its interpreter: "), 1)
+            self.assertEqual(told((stack, 4)), "")  # too few
+            self.assertEqual(told((stack, 6), (("main",), 6)), "")
+        self.assertIn("with -X perf (or PYTHONPERFSUPPORT=1)", told((("main", "_PyEval_EvalFrameDefault"), 6)))
+        self.assertEqual(told((("py::work:job.py", "_PyEval_EvalFrameDefault"), 6)), "")
+        self.assertEqual(told((("Builtins_JSEntry", "JS:*work job.js:1:1"), 6)), "")
+        compiled = ("[unwind: no table]", "[unknown]+0x7f0012")
+        self.assertIn("functions of the Java program are not shown, only addresses of the code", told((compiled, 6), program="java"))
+        self.assertEqual(told((compiled, 6)), "")
+        self.assertEqual(told((compiled, 4), (("main", "int J.work(int)"), 6), program="java"), "")
+        self.assertEqual(told((compiled, 6), program="java", command="stats"), "")
+
     def test_empty_profiles_are_told(self):
         self.write("e.traces.jsonl", json_lines(traces()))
         self.write("e.profiles.jsonl", b"")
