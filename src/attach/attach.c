@@ -243,9 +243,9 @@ static int wait_ms(const session *s, uint64_t ends_ns)
 
 static void sample_until_end(session *s)
 {
-    uint64_t ends_ns = UINT64_MAX;
+    uint64_t begin_ns = sp_clock_monotonic_ns(), ends_ns = UINT64_MAX;
     if (s->options->duration_ns)
-        ends_ns = sp_deadline_after(sp_clock_monotonic_ns(), s->options->duration_ns);
+        ends_ns = sp_deadline_after(begin_ns, s->options->duration_ns);
     while (!is_ending && !s->out->has_ended && sp_clock_monotonic_ns() < ends_ns) {
         sp_attach_ticks_wait(s->ticks, s->target.pidfd, wait_ms(s, ends_ns));
         s->out->has_ended = sp_attach_target_has_ended(&s->target);
@@ -255,6 +255,7 @@ static void sample_until_end(session *s)
         if (sp_clock_monotonic_ns() >= s->window_ends_ns)
             end_window(s);
     }
+    s->out->sampled_ns = sp_clock_monotonic_ns() - begin_ns;
 }
 
 static void finish(session *s)
@@ -265,6 +266,8 @@ static void finish(session *s)
     s->out->samples = sp_attach_samples_total(s->samples);
     s->out->stops = s->observer.stops;
     s->out->stop_ns = s->observer.stop_ns;
+    s->out->longest_stop_ns = s->observer.longest_stop_ns;
+    s->out->needs_stops = sp_attach_observer_has_records(&s->observer);
 }
 
 static bool start(session *s)

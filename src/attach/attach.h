@@ -21,7 +21,10 @@ typedef struct sp_attach_options {
 typedef struct sp_attach_outcome {
     uint64_t samples;
     uint64_t stops, stop_ns; /* how often threads were stopped, and for how long in all */
-    bool has_ended;          /* the process */
+    uint64_t longest_stop_ns, sampled_ns; /* of one stop; how long the process was sampled */
+    bool needs_stops; /* the spans that the process publishes need them; else perf events would not
+                       */
+    bool has_ended;   /* the process */
     char problem[SP_ATTACH_PROBLEM];
 } sp_attach_outcome;
 

@@ -173,8 +173,11 @@ static void put_look(sp_attach_observer *observer, const sp_attach_tick *tick)
     uint64_t before_ns = sp_clock_monotonic_ns();
     sp_outside_result result =
         sp_outside_thread_look(observer->outside, tick->tid, walk_stopped, &look, &context);
-    observer->stop_ns += sp_clock_monotonic_ns() - before_ns;
+    uint64_t stop_ns = sp_clock_monotonic_ns() - before_ns;
+    observer->stop_ns += stop_ns;
     observer->stops++;
+    if (stop_ns > observer->longest_stop_ns)
+        observer->longest_stop_ns = stop_ns;
     bool is_seen = result == SP_OUTSIDE_OK || result == SP_OUTSIDE_NONE;
     if (tick->has_stack && (!is_seen || (look.in_call && !tick->was_in_kernel))) {
         put_dump(observer, tick, false);

@@ -22,6 +22,7 @@ typedef struct sp_attach_observer {
     bool modules_are_old;
     uint64_t refreshed_ns;   /* monotonic */
     uint64_t stop_ns, stops; /* how long, and how often, threads were stopped */
+    uint64_t longest_stop_ns;
     uint64_t pcs[SP_ATTACH_DEPTH];
 } sp_attach_observer;
 

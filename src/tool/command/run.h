@@ -81,6 +81,13 @@ int sp_run_program(const sp_run *run, int *status);
 
 /* `run --attach PID`. Returns the exit code. */
 int sp_run_attach(const sp_run_options *options, const sp_operands *rest);
+/* Write to OUT how often and how long --attach stopped threads, when it took HZ samples a second.
+ * If the process may have noticed, OUT also says what makes it less. "": it stopped none. In
+ * run_stops.c. Returns OUT. */
+enum { SP_RUN_STOPS_LENGTH = 512 };
+struct sp_attach_outcome;
+const char *sp_run_stops_text(char out[SP_RUN_STOPS_LENGTH],
+                              const struct sp_attach_outcome *outcome, uint64_t hz);
 
 /* Show the table of spans, the flamegraph and then the names of the files, all on standard
  * error. */

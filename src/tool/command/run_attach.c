@@ -69,10 +69,9 @@ static void show(const sp_run_options *options, const char *prefix, const sp_att
 {
     if (out->has_ended)
         sp_tool_note("process %s has ended", options->attach);
-    if (out->stops > 0)
-        sp_tool_note("a thread stood still %s, for %llu µs on average",
-                     SP_COUNTED(out->stops, "time"),
-                     (unsigned long long)(out->stop_ns / out->stops / 1000));
+    char stops[SP_RUN_STOPS_LENGTH];
+    if (*sp_run_stops_text(stops, out, options->hz ? options->hz : DEFAULT_HZ))
+        sp_tool_note("%s", stops);
     sp_run_answer answer = {
         .prefix = prefix,
         .what = "what was sampled is",
