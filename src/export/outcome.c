@@ -38,6 +38,26 @@ sp_answer sp_outcome_answer(sp_sender *sender)
     return answer;
 }
 
+/* Add which authorities were trusted, after a failure in the receiver's certificate. */
+static void add_trusted(const sp_sender *sender, CURLcode code, sp_outcome *out)
+{
+    const char *trusted = sender->target->ca_file;
+    size_t length = strlen(out->text);
+    /* The certificate may be trusted, and have another host's name. */
+    bool is_untrusted =
+        code == CURLE_PEER_FAILED_VERIFICATION && !strstr(out->text, "subject name");
+    if (!is_untrusted && code != CURLE_SSL_CACERT_BADFILE)
+        return;
+#if LIBCURL_VERSION_NUM >= 0x075400
+    if (!trusted)
+        curl_easy_getinfo(sender->easy, CURLINFO_CAINFO, (char **)(uintptr_t)&trusted);
+#endif
+    snprintf(out->text + length, sizeof out->text - length,
+             " (trusted: the authorities of %s; OTEL_EXPORTER_OTLP_CERTIFICATE names a file of "
+             "others)",
+             trusted ? trusted : "the system");
+}
+
 /* The transfer failed before there was a usable answer. */
 static void judge_failure(sp_sender *sender, CURLcode code, sp_outcome *out)
 {
@@ -51,6 +71,7 @@ static void judge_failure(sp_sender *sender, CURLcode code, sp_outcome *out)
     else
         describe_unmasked(sender, out,
                           sender->error_text[0] ? sender->error_text : curl_easy_strerror(code));
+    add_trusted(sender, code, out);
     size_t length = strlen(out->text);
     snprintf(
         out->text + length, sizeof out->text - length, "%s",

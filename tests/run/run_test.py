@@ -88,6 +88,9 @@ def test_answer():
     result = Run("-o", "p", "true")
     check("no samples" in result.stderr and "--wall" in result.stderr, "a run without samples says so")
     result.end()
+    result = Run("-o", "p", "--wall", "--", WORK, "sleep")
+    check("wall time: " in result.stderr and "--type cpu shows" in result.stderr, "with --wall the answer ends with the graph of wall time")
+    result.end()
 
 
 def exit_code(span):

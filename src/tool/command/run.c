@@ -118,12 +118,22 @@ static int prepare_files(sp_run *run)
 
 /* Run COMMAND with WORDS. Its output goes to standard error, because standard output belongs to the
  * program. */
-static void show(const sp_command *command, char *const *words, int count)
+static int show(const sp_command *command, char *const *words, int count)
 {
-    char *arguments[8] = {0};
+    char *arguments[10] = {0};
     memcpy(arguments, words, (size_t)count * sizeof *words);
     fflush(stderr);
-    command->run(count, arguments);
+    return command->run(count, arguments);
+}
+
+/* Show wall time if it was recorded. It may be missing: the SDK cannot sample it in every process.
+ */
+static void show_flame(char *prefix, bool wall)
+{
+    char *words[] = {"flame", prefix, "--min-percent", "5", "--limit", "40", "--type", "wall"};
+    int count = SP_ARRAY_LENGTH(words);
+    if (!wall || show(&sp_command_flame, words, count) != SP_TOOL_DONE)
+        show(&sp_command_flame, words, count - 2);
 }
 
 /* Whether the files of PREFIX have any data of SIGNAL, which is "traces" or "profiles". */
@@ -145,23 +155,26 @@ void sp_run_show_answer(const sp_run_answer *answer)
     const char *name = answer->prefix;
     char *prefix = (char *)(uintptr_t)name;
     char *spans[] = {"spans", prefix, "--limit", "20"};
-    char *flame[] = {"flame", prefix, "--min-percent", "5", "--limit", "40"};
     dup2(STDERR_FILENO, STDOUT_FILENO);
     fprintf(stderr, "\n");
     if (!has_any(name, "traces") && !has_any(name, "profiles")) {
         sp_tool_note("run: nothing was recorded: the program was killed before it could write");
         return;
     }
+    bool has_samples = has_any(name, "profiles");
     show(&sp_command_spans, spans, SP_ARRAY_LENGTH(spans));
     fprintf(stderr, "\n");
-    if (has_any(name, "profiles"))
-        show(&sp_command_flame, flame, SP_ARRAY_LENGTH(flame));
+    if (has_samples)
+        show_flame(prefix, answer->wall);
     else
         sp_tool_note("no samples: %s", answer->no_samples);
     fprintf(stderr, "\n");
     sp_tool_note("%s in the files %s.*; `spanprof flame %s --format html -o flame.html` "
                  "draws them, and --span ID one process%s",
-                 answer->what, prefix, prefix, answer->wall ? "; --type wall shows the waits" : "");
+                 answer->what, prefix, prefix,
+                 answer->wall && has_samples
+                     ? "; --type cpu shows the CPU time, --type offcpu the waits"
+                     : "");
 }
 
 /* Whether the processes of the run used at least a second of CPU time. This includes descendants
@@ -184,13 +197,18 @@ static const char *why_no_samples(void)
                  "what it waited for";
 }
 
+static bool records_wall(const sp_run_options *options)
+{
+    return options->wall || (options->profiles && strstr(options->profiles, "wall"));
+}
+
 static void show_answer(const sp_run *run, size_t processes)
 {
     sp_run_answer answer = {
         .prefix = run->name,
         .what = SP_COUNTED(processes, "process"),
         .no_samples = why_no_samples(),
-        .wall = run->options->wall,
+        .wall = records_wall(run->options),
     };
     sp_run_show_answer(&answer);
 }

@@ -140,19 +140,28 @@ static int send_all(sending *to)
 
 /* ---- link scope ---- */
 
+static int say_unknown_links(const sp_input *input, size_t unknown)
+{
+    if (unknown && sp_input_count(input, SP_SIGNAL_TRACES) == 0)
+        return sp_tool_wrong(
+            "send: --link-scope root needs the spans that the samples link to, and "
+            "the files have none: give the .traces file, too; nothing was sent");
+    if (unknown)
+        sp_tool_note("send: %s to spans that the files do not have: kept as they are",
+                     SP_COUNTED(unknown, "link"));
+    return SP_TOOL_DONE;
+}
+
 static int lead_to_roots(const sp_input *input)
 {
     sp_model model = {0};
     size_t unknown = 0;
-    if (sp_input_count(input, SP_SIGNAL_TRACES) == 0)
-        return sp_tool_no("send: --link-scope root needs the spans: give the .traces file too");
     int status = sp_model_build(&model, input);
     for (size_t i = 0; i < input->count && status == SP_TOOL_DONE; i++)
         if (input->documents[i].signal == SP_SIGNAL_PROFILES)
             unknown += sp_links_to_roots(&input->documents[i], &model);
-    if (unknown)
-        sp_tool_note("send: %s to spans that the files do not have: kept as they are",
-                     SP_COUNTED(unknown, "link"));
+    if (status == SP_TOOL_DONE)
+        status = say_unknown_links(input, unknown);
     sp_model_deinit(&model);
     return status;
 }
@@ -287,8 +296,8 @@ static const sp_option options[] = {
     {"--protocol", "NAME", SP_OPTION_TEXT, AT(protocol),
      "http/protobuf, grpc or http/json (OTEL_EXPORTER_OTLP_PROTOCOL, http/protobuf)"},
     {"--link-scope", "SCOPE", SP_OPTION_TEXT, AT(link_scope),
-     "root: samples link to the local root of their span; innermost: as the files have it "
-     "(innermost)"},
+     "root: samples link to the local root of their span, which needs the .traces file; innermost: "
+     "as the files have it (innermost)"},
 };
 
 const sp_command sp_command_send = {

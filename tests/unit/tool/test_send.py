@@ -3,6 +3,8 @@
 """`spanprof send`, to a receiver that keeps what it gets and answers as a test says."""
 import gzip
 import http.server
+import shutil
+import ssl
 import threading
 
 from otlp import *
@@ -44,6 +46,12 @@ class Receiver:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+
+
+def make_certificate(folder, name):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{name}.key",
+                    "-out", f"{name}.pem", "-days", "1", "-subj", "/CN=spanprof test", "-addext", "subjectAltName=DNS:localhost"],
+                   cwd=folder, check=True, capture_output=True)
 
 
 class SendTest(ToolTest):
@@ -164,8 +172,14 @@ class Links(SendTest):
         self.assertIn("3 links to spans that the files do not have: kept as they are", result.stderr)
         self.assertEqual(self.links(receiver), {RENDER, QUERY, COMPRESS, CART})
         result = self.send("shop.profiles.jsonl", "--to", receiver.host, "--link-scope", "root")
-        self.assertEqual(result.returncode, 1)
-        self.assertIn(".traces", result.stderr)
+        self.assertEqual((result.returncode, len(receiver.requests)), (2, 2))
+        self.assertIn("the files have none: give the .traces file, too; nothing was sent", result.stderr)
+
+    def test_samples_without_links_need_no_spans(self):
+        self.write("stacks.folded", b"main;work 10\n")
+        receiver = self.receiver()
+        result = self.send("stacks.folded", "--to", receiver.host, "--link-scope", "root")
+        self.assertEqual((result.returncode, result.stderr, len(receiver.requests)), (0, "", 1))
 
 
 class Refused(SendTest):
@@ -213,6 +227,38 @@ class Refused(SendTest):
                                 says=("--header", "NAME=VALUE", why))
             self.assertNotIn("secret", error)
         self.assertEqual(receiver.requests, [])
+
+
+@unittest.skipUnless(shutil.which("openssl"), "openssl makes the certificates")
+class Tls(SendTest):
+    def setUp(self):
+        super().setUp()
+        for name in ("server", "other"):
+            make_certificate(self.folder, name)
+        self.write("t.jsonl", json_lines(traces()))
+        self.receives = self.receiver()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.folder / "server.pem", self.folder / "server.key")
+        self.receives.server.socket = context.wrap_socket(self.receives.server.socket, server_side=True)
+
+    def told(self, host, **environment):
+        result = self.send("t.jsonl", "--to", f"https://{host}:{self.receives.server.server_port}", environment=environment)
+        return result.returncode, result.stderr
+
+    def test_authorities_that_were_trusted_are_named(self):
+        code, told = self.told("localhost", OTEL_EXPORTER_OTLP_CERTIFICATE=str(self.folder / "other.pem"))
+        self.assertEqual(code, 1)
+        self.assertIn("other.pem; OTEL_EXPORTER_OTLP_CERTIFICATE names a file of others)", told)
+        code, told = self.told("localhost")
+        self.assertRegex(told, r"\(trusted: the authorities of [^ ]+( system)?; OTEL_EXPORTER_OTLP_CERTIFICATE names a file of others\)")
+
+    def test_certificate_of_another_host_is_not_a_matter_of_trust(self):
+        code, told = self.told("127.0.0.1", OTEL_EXPORTER_OTLP_CERTIFICATE=str(self.folder / "server.pem"))
+        self.assertEqual(code, 1)
+        self.assertNotIn("trusted", told)
+
+    def test_certificate_that_is_trusted(self):
+        self.assertEqual(self.told("localhost", OTEL_EXPORTER_OTLP_CERTIFICATE=str(self.folder / "server.pem"))[0], 0)
 
 
 if __name__ == "__main__":
