@@ -63,8 +63,8 @@ SPANPROF_API spanprof_scope spanprof_context_attach(const spanprof_context *cont
  * stays, and when the inner scope ends, SCOPE is skipped. A second time, or with the zero scope or
  * NULL: a no-op, counted in spanprof_stats. On another thread than that of the attach:
  * SPANPROF_ERROR_OTHER_THREAD. The calling thread's context is untouched; the owner's samples link
- * to nothing (unknown) until it next attaches or detaches, when SCOPE leaves its chain. Since
- * 0.1. */
+ * to nothing (unknown) until it next attaches or detaches. SCOPE leaves its chain then, or when the
+ * owner starts a span, which does not become a child of SCOPE's span. Since 0.1. */
 SPANPROF_API spanprof_status spanprof_scope_detach(spanprof_scope *scope);
 
 /* The active context of this thread; its ids are all zero when there is no span, all of it when
