@@ -23,4 +23,7 @@ extern const size_t sp_command_count;
 /* Returns NULL when there is no subcommand with this name. */
 const sp_command *sp_command_find(const char *name);
 
+/* What main does: run the call ARGV and return its exit code. A process calls this once. */
+int sp_tool_call(int argc, char **argv);
+
 #endif

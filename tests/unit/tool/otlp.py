@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import re
+import socket
 import struct
 import subprocess
 import tempfile
@@ -16,6 +17,9 @@ import termios
 import unittest
 
 TOOL = os.environ.get("SPANPROF_TEST_TOOL", "spanprof")
+SERVER = pathlib.Path(TOOL).with_name("tool_server")
+# The environment of the tests without what changes the tool's output. Made once, because some tests call the tool a thousand times.
+AROUND = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LC_ALL", "LANG", "LC_CTYPE")}
 
 REPORT_TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 CART_TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -305,6 +309,65 @@ def terminal_output(command, columns, cwd, **environment):
     return text.decode().replace("\r\n", "\n")
 
 
+class ToolServer:
+    """The process that runs the tool for this test file (tool_server.c). It is started with the first call, and has to end with 0."""
+    current = None
+
+    @classmethod
+    def get(cls):
+        if not cls.current:
+            cls.current = cls()
+            unittest.addModuleCleanup(cls.current.close)
+        return cls.current
+
+    def __init__(self):
+        self.null, self.captured = os.open(os.devnull, os.O_RDONLY), [os.memfd_create(name) for name in ("stdout", "stderr")]
+        self.socket, theirs = socket.socketpair()
+        with theirs:
+            self.process = subprocess.Popen([SERVER], stdin=theirs)
+
+    def close(self):
+        ToolServer.current = None
+        self.socket.close()
+        for descriptor in (self.null, *self.captured):
+            os.close(descriptor)
+        if self.process.wait() != 0:
+            raise RuntimeError(f"{SERVER} ended with {self.process.returncode}")
+
+    def call(self, arguments, folder, environment, descriptors, timeout):
+        """The exit code, as subprocess has it, and whether the tool was killed after TIMEOUT seconds. DESCRIPTORS are its standard input,
+        output, and error."""
+        words = [os.fsencode(word) for word in (folder, *arguments, *(f"{key}={value}" for key, value in environment.items()))]
+        if any(b"\0" in word for word in words):
+            raise ValueError("embedded null byte")
+        data = b"".join(word + b"\0" for word in words)
+        socket.send_fds(self.socket, [struct.pack("4I", len(data), len(words), len(arguments), round(timeout * 1000))], descriptors)
+        self.socket.sendall(data)
+        answer = self.socket.recv(8, socket.MSG_WAITALL)
+        if len(answer) != 8:
+            raise RuntimeError(f"{SERVER} has ended")
+        status, timed_out = struct.unpack("2i", answer)
+        return os.waitstatus_to_exitcode(status), bool(timed_out)
+
+    def take_output(self):
+        """What the last call wrote to the two captured descriptors."""
+        taken = [os.pread(descriptor, os.fstat(descriptor).st_size, 0) for descriptor in self.captured]
+        for descriptor in self.captured:
+            os.ftruncate(descriptor, 0)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        return taken
+
+
+def call_tool(*arguments, cwd, env, timeout=300):
+    """What subprocess.run returns for TOOL with these ARGUMENTS, no input, and captured output."""
+    server = ToolServer.get()
+    code, timed_out = server.call([TOOL, *arguments], cwd, env, [server.null, *server.captured], timeout)
+    output, error = server.take_output()
+    if timed_out:
+        raise subprocess.TimeoutExpired([TOOL, *arguments], timeout, output, error)
+    return subprocess.CompletedProcess([TOOL, *arguments], code, output, error)
+
+
 def without_colours(text):
     return re.sub(r"\x1b\[[0-9]*m", "", text)
 
@@ -328,12 +391,11 @@ class ToolTest(unittest.TestCase):
         return "shop"
 
     def run_tool(self, *arguments, locale="C.UTF-8", columns=None, **more):
-        environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LC_ALL", "LANG", "LC_CTYPE")}
-        environment["LC_ALL"] = locale
+        """Call the tool. A test that needs a pipe, a terminal, or a signal starts the program itself."""
+        environment = {**AROUND, "LC_ALL": locale}
         if columns:
             environment["COLUMNS"] = str(columns)
-        return subprocess.run([TOOL, *map(str, arguments)], cwd=self.folder, env=environment, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=300, check=False, **more)
+        return call_tool(*map(str, arguments), cwd=self.folder, env=environment, **more)
 
     def answer(self, *arguments, **more):
         """The standard output of the tool. It has to end with 0 and print no error."""

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Calls: help, version, and what is wrong with a call."""
+"""Calls: help, version, and what is wrong with a call. The program answers like the process that runs the command for all these tests."""
+import signal
+
 from otlp import *
 
 
@@ -81,6 +83,46 @@ class Calls(ToolTest):
     def test_files_may_begin_with_a_dash_behind_two(self):
         self.write("-odd.jsonl", json_lines(profiles()))
         self.assertIn("main", self.answer("flame", "--format", "folded", "--", "-odd.jsonl"))
+
+
+class Starts(ToolTest):
+    """The program itself, started for each call, and the same calls of the process that runs the command in the other tests."""
+
+    CALLS = ([], ["help"], ["--version"], ["flme"], ["help", "flame"], ["spans", "shop"], ["spans", "/proc/self/fd/3"], ["flame", "shop", "--format", "json"],
+             ["diff", "shop", "shop"], ["stats", "shop", "--json"], ["convert", "shop", "-o", "made", "--to", "otlp"], ["check", "shop"], ["check", "broken"],
+             ["send", "shop", "--to", "ftp://host"], ["run", "--profiles", "bad"], ["completion", "bash"], ["manual", "flame"])
+
+    def start(self, *arguments, **more):
+        return subprocess.run([TOOL, *arguments], cwd=self.folder, env={**os.environ, "LC_ALL": "C.UTF-8"}, stdin=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, timeout=300, check=False, **more)
+
+    def test_the_program_answers_like_the_server(self):
+        self.write_shop()
+        self.write("broken", b"{")
+        for call in self.CALLS:
+            with self.subTest(call=call):
+                started, served = self.start(*call, stdout=subprocess.PIPE), self.run_tool(*call)
+                self.assertEqual((served.returncode, served.stdout, served.stderr), (started.returncode, started.stdout, started.stderr))
+                self.assertIn(served.returncode, (0, 1, 2))
+        listed = re.findall(r"^  ([a-z]+) ", self.answer("help"), re.M)
+        self.assertLessEqual(set(listed), {call[0] for call in self.CALLS if call})
+
+    def test_a_signal_is_a_negative_code(self):
+        ours, theirs = os.pipe()
+        os.close(ours)
+        with open(theirs, "wb") as nobody_reads, open(os.devnull, "r+b") as null:
+            code, timed_out = ToolServer.get().call([TOOL, "help"], self.folder, os.environ, [null.fileno(), theirs, null.fileno()], 300)
+            self.assertEqual((code, timed_out), (-signal.SIGPIPE, False))
+            self.assertEqual(self.start("help", stdout=nobody_reads).returncode, code)
+
+    def test_a_call_that_hangs_is_killed_and_named(self):
+        os.mkfifo(self.folder / "never_written")
+        with self.assertRaisesRegex(subprocess.TimeoutExpired, "never_written"):
+            self.run_tool("spans", "never_written", timeout=0.1)
+        self.assertIn("usage", self.answer("help"))
+
+    def test_an_environment_may_be_empty(self):
+        self.assertIn("usage", call_tool("help", cwd=self.folder, env={}).stdout.decode())
 
 
 if __name__ == "__main__":

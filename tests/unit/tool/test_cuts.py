@@ -23,19 +23,22 @@ class EveryCut(ToolTest):
         self.assertRegex(result.stderr.decode(), r"\A\Z" if quiet else r"\Aspanprof: [^\n]+\n\Z")
         return result.returncode
 
+    def cuts(self, data, lengths):
+        """Cut the file "cut", which has DATA at first, to each of LENGTHS. The longest is first, so that the file is written only once."""
+        self.write("cut", data)
+        for length in reversed(lengths):
+            os.truncate(self.folder / "cut", length)
+            yield length
+
     def cut_everywhere(self, data, step=1):
-        codes = set()
-        for length in range(1, len(data), step * STEP):
-            self.write("cut", data[:length])
-            codes.add(self.survive("check", "cut"))
+        codes = {self.survive("check", "cut") for _ in self.cuts(data, range(1, len(data), step * STEP))}
         self.assertIn(2, codes)
 
     def cut_last(self, write, step):
         """Two requests, the second one cut everywhere: the first one is read, with one sentence and the exit code 2."""
         first, second = write(self.REQUEST), write(self.REQUEST).rstrip(b"\n")
         answer = self.answer("check", self.write("whole", first)).replace("whole", "cut")
-        for length in range(1, len(second), step * STEP):
-            self.write("cut", first + second[:length])
+        for length in self.cuts(first + second, range(len(first) + 1, len(first) + len(second), step * STEP)):
             result = self.run_tool("check", "cut")
             self.assertEqual((result.returncode, result.stdout.decode()), (2, answer), length)
             self.assertRegex(result.stderr.decode(), r"\Aspanprof: cut: (line|request) 2 is cut: [^\n]+\n\Z")

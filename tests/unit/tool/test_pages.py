@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is made of the tables of options: help, manual pages, and completion by shells."""
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import unittest
 
-from otlp import TOOL, ToolTest
+from otlp import ToolTest, call_tool
 
 
 def listed_commands():
-    text = subprocess.run([TOOL, "help"], capture_output=True, text=True, check=True).stdout
+    text = call_tool("help", cwd=".", env=os.environ).stdout.decode()
     return re.findall(r"^  ([a-z]+) ", text, re.M)
 
 

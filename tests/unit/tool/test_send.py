@@ -62,8 +62,9 @@ class SendTest(ToolTest):
 
     def send(self, *words, environment=None):
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "SPANPROF_", "http_proxy"))}
-        return subprocess.run([TOOL, "send", *words], cwd=self.folder, env={**kept, **(environment or {})}, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=300, check=False)
+        result = call_tool("send", *words, cwd=self.folder, env={**kept, **(environment or {})})
+        result.stdout, result.stderr = result.stdout.decode(), result.stderr.decode()
+        return result
 
 
 class Delivered(SendTest):
