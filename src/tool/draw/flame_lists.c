@@ -57,8 +57,10 @@ static bool sort_lines(sp_buffer *out)
             lines[filled++] = line;
         qsort(lines, filled, sizeof *lines, compare_lines);
         sp_buffer_clear(out);
-        for (size_t i = 0; i < filled; i++)
-            sp_buffer_printf(out, "%s\n", lines[i]);
+        for (size_t i = 0; i < filled; i++) {
+            sp_buffer_add_string(out, lines[i]);
+            sp_buffer_add_char(out, '\n');
+        }
     }
     free(copy);
     free(lines);

@@ -37,20 +37,40 @@ static bool is_dangerous(uint32_t c)
     return in_ranges(c, ranges, SP_ARRAY_LENGTH(ranges));
 }
 
+/* The number of bytes at TEXT that are printable ASCII. Most names have no others. */
+static size_t plain_length(const char *text)
+{
+    size_t length = 0;
+    while (text[length] >= 0x20 && text[length] < 0x7f)
+        length++;
+    return length;
+}
+
+/* Add the first character of TEXT, of which LEFT bytes are readable. Returns its length. */
+static size_t escape_character(sp_buffer *out, const char *text, size_t left)
+{
+    size_t length = sp_utf8_sequence(text, left);
+    uint32_t c = length ? code_point(text, length) : (unsigned char)*text;
+    if (length == 0 || (is_dangerous(c) && c < 0x80))
+        sp_buffer_printf(out, "\\x%02x", c);
+    else if (is_dangerous(c))
+        sp_buffer_printf(out, "\\u{%04x}", c);
+    else
+        sp_buffer_add(out, text, length);
+    return length ? length : 1;
+}
+
 bool sp_escape_terminal(sp_buffer *out, const char *text)
 {
     sp_buffer_add(out, "", 0);
     for (size_t left = strlen(text); left;) {
-        size_t length = sp_utf8_sequence(text, left);
-        uint32_t c = length ? code_point(text, length) : (unsigned char)*text;
-        if (length == 0 || (is_dangerous(c) && c < 0x80))
-            sp_buffer_printf(out, "\\x%02x", c);
-        else if (is_dangerous(c))
-            sp_buffer_printf(out, "\\u{%04x}", c);
-        else
+        size_t length = plain_length(text);
+        if (length)
             sp_buffer_add(out, text, length);
-        text += length ? length : 1;
-        left -= length ? length : 1;
+        else
+            length = escape_character(out, text, left);
+        text += length;
+        left -= length;
     }
     return !out->failed;
 }
