@@ -17,11 +17,18 @@ def made_span(number):
 class Parts(ToolTest):
     SHAPE = ()
 
+    @classmethod
+    def setUpClass(cls):
+        """The files are the same for all tests, and large. No test changes them."""
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.made = pathlib.Path(folder.name)
+        subprocess.run([MADE_WINDOW, cls.made, *cls.SHAPE], check=True)
+        (cls.made / "traces.pb").write_bytes(protobuf(traces([made_span(number) for number in range(1, LINKS + 1)])))
+        cls.parts = sorted(path.name for path in cls.made.glob("part.*.pb"))
+
     def setUp(self):
-        super().setUp()
-        subprocess.run([MADE_WINDOW, self.folder, *self.SHAPE], check=True)
-        self.write("traces.pb", protobuf(traces([made_span(number) for number in range(1, LINKS + 1)])))
-        self.parts = sorted(path.name for path in self.folder.glob("part.*.pb"))
+        self.folder = self.made
 
     def test_each_part_is_conformant_alone(self):
         self.assertGreaterEqual(len(self.parts), 2)
