@@ -71,6 +71,7 @@ class Dictionary:
     """The seven tables of a dictionary. Each method adds an entry, if it is not there yet, and returns its index."""
 
     def __init__(self):
+        self.stacks = {}  # the index of each stack by its names; there are many, and their tables are long
         self.tables = {"mappingTable": [{}], "locationTable": [{}], "functionTable": [{}], "linkTable": [{}],
                        "stringTable": [""], "attributeTable": [{}], "stackTable": [{}]}
 
@@ -100,7 +101,9 @@ class Dictionary:
 
     def stack(self, *names):
         """NAMES from the root to the leaf."""
-        return self.put("stackTable", {"locationIndices": [self.location(name) for name in reversed(names)]})
+        if names not in self.stacks:
+            self.stacks[names] = self.put("stackTable", {"locationIndices": [self.location(name) for name in reversed(names)]})
+        return self.stacks[names]
 
     def link(self, trace, span_id):
         return self.put("linkTable", {"traceId": trace, "spanId": span_id}) if span_id else 0
