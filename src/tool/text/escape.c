@@ -19,10 +19,11 @@ typedef struct code_range {
     uint32_t first, last;
 } code_range;
 
+/* RANGES ascend, so that the search ends early: most characters are below all of them. */
 static bool in_ranges(uint32_t c, const code_range *ranges, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (c >= ranges[i].first && c <= ranges[i].last)
+    for (size_t i = 0; i < count && c >= ranges[i].first; i++)
+        if (c <= ranges[i].last)
             return true;
     return false;
 }
