@@ -211,7 +211,7 @@ class Predicates(QueryTest):
 
     def test_queries_cut_at_every_byte_never_crash(self):
         query = '({ .a =~ "x|y" && span."b" >= 1h30m } >> { !(kind = server) || name != `q` })'
-        for cut in range(0, len(query), int(os.environ.get("SPANPROF_CUT_STEP", "1"))):
+        for cut in range(0, len(query), int(os.environ.get("SPANPROF_TEST_CUT_STEP", "1"))):
             self.assertIn(self.run_tool("spans", "shop", "--where", query[:cut]).returncode, (1, 2))
 
 
