@@ -41,14 +41,18 @@ SELECT 'done';
 """
 
 
+def preload(build):
+    """The environment in which a program has the libraries of `spanprof run`, and writes files."""
+    libraries = [build + "/src/run/libspanprof-run.so", build + "/src/preload/libspanprof-preload.so"]
+    return {"SPANPROF_EXPORTER": "file", "SPANPROF_FILE_FORMAT": "proto", "LD_PRELOAD": ":".join(map(os.path.abspath, libraries)),
+            "LD_LIBRARY_PATH": os.path.abspath(build + "/src")}
+
+
 def kinds(arguments):
     """How a server runs: name to (with the module, what is added to its environment)."""
-    files = {"SPANPROF_EXPORTER": "file", "SPANPROF_FILE_FORMAT": "proto"}
     if arguments.profiles:
-        libraries = [arguments.build + "/src/run/libspanprof-run.so", arguments.build + "/src/preload/libspanprof-preload.so"]
-        preload = {"LD_PRELOAD": ":".join(map(os.path.abspath, libraries)), "SPANPROF_PROFILES": arguments.profiles,
-                   "LD_LIBRARY_PATH": os.path.abspath(arguments.build + "/src")}
-        return {"off": (False, {}), arguments.profiles: (False, {**files, **preload})}
+        return {"off": (False, {}), arguments.profiles: (False, {**preload(arguments.build), "SPANPROF_PROFILES": arguments.profiles})}
+    files = {"SPANPROF_EXPORTER": "file", "SPANPROF_FILE_FORMAT": "proto"}
     return {kind: (kind != "off", {**files, "OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": share or "0"})
             for kind, share in SHARES.items()}
 
