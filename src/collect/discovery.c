@@ -38,7 +38,7 @@ static bool has_reason(sp_discovery *discovery, const sp_drain *drain, uint64_t 
     uint64_t waited_ns = now - discovery->scanned_at_ns;
     if (waited_ns < SHARE * discovery->scan_took_ns)
         return false;
-    return waited_ns >= PATIENCE_NS || sp_threads_number_changed() ||
+    return waited_ns >= PATIENCE_NS || sp_threads_have_changed() ||
            has_unseen_time(discovery, drain, now);
 }
 

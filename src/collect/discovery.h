@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides when to scan for threads that have not attached. A listing of /proc/self/task costs 2 µs
- * a thread, so it is made when there is a reason: the number of threads changed (one system call),
- * or CPU time passed that no thread's ticks account for, or a second passed. The check runs every
+/* Decides when the collector scans for threads that have not attached. (The wall profiler scans in
+ * its rounds, too: wall_rounds.c.) A listing of /proc/self/task costs 2 µs a thread, so it is made
+ * when there is a reason: the number of threads changed (one system call), or known ones ended, or
+ * CPU time passed that no thread's ticks account for, or a second passed. The check runs every
  * 40 ms, so a busy thread is found before it has used 50 ms. Collector thread only.
  *
  * A timer on the process's CPU clock is not used. Before Linux 6.4 its signal is delivered to any

@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -48,8 +49,10 @@ static struct {
     uint32_t exited; /* threads, since exited slots were last reaped */
     bool collected;  /* a collector frees the slots of exited threads */
     uint32_t scan;
-    nlink_t
-        scanned_links; /* of /proc/self/task, before the last scan; one thread scans at a time */
+    _Atomic bool is_scanned;        /* a scan is under way */
+    _Atomic nlink_t scanned_links;  /* of /proc/self/task, before the last scan */
+    _Atomic uint32_t ended;         /* threads, ever */
+    _Atomic uint32_t scanned_ended; /* the same, before the last scan */
     sp_thread *buckets[BUCKETS];
     _Atomic(sp_thread *) internal[INTERNAL_MAX];
     pthread_key_t exit_key;
@@ -340,11 +343,12 @@ static void run_exit(void *state)
     forget_tid_locked(thread);
     sp_store_release(&thread->registered.life, SP_THREAD_EXITED);
     registry.exited++;
+    sp_count(&registry.ended, 1);
     sp_lock_give(&registry.lock);
 }
 
-/* Register thread TID, which is in /proc/self/task. */
-static void scan_tid(pid_t tid, uint32_t scan)
+/* Register thread TID, which is in /proc/self/task. Returns its state if this call made it. */
+static sp_thread *scan_tid(pid_t tid, uint32_t scan)
 {
     sp_lock_take(&registry.lock);
     sp_thread *thread = sp_thread_states ? find_locked(tid) : NULL;
@@ -356,8 +360,10 @@ static void scan_tid(pid_t tid, uint32_t scan)
     sp_lock_give(&registry.lock);
     if (thread && !sp_load_relaxed(&thread->tick.context_tp))
         sp_context_slot_find(thread, tid);
-    if (thread && created)
-        call_hook(&registry.registered, thread);
+    if (!thread || !created)
+        return NULL;
+    call_hook(&registry.registered, thread);
+    return thread;
 }
 
 /* Mark the threads that scan SCAN did not find. The listing may omit a living thread while others
@@ -376,6 +382,7 @@ static void mark_gone(uint32_t scan)
         if (sp_load_relaxed(&thread->registered.life) == SP_THREAD_LIVE) {
             forget_tid_locked(thread);
             sp_store_release(&thread->registered.life, SP_THREAD_EXITED);
+            sp_count(&registry.ended, 1);
         }
         sp_lock_give(&registry.lock);
     }
@@ -389,28 +396,49 @@ static nlink_t task_links(void)
     return stat("/proc/self/task", &status) == 0 ? status.st_nlink : 0;
 }
 
-bool sp_threads_number_changed(void)
+bool sp_threads_have_changed(void)
 {
-    return task_links() != registry.scanned_links;
+    return task_links() != sp_load_relaxed(&registry.scanned_links) ||
+           sp_load_relaxed(&registry.ended) != sp_load_relaxed(&registry.scanned_ended);
 }
 
-bool sp_threads_scan(void)
+/* Links and ended threads are read before the listing, so that threads which begin or end during it
+ * are a reason for another scan. */
+static bool scan_tasks(sp_thread_finder *found, void *user)
 {
     DIR *directory = opendir("/proc/self/task");
     if (!directory)
         return false;
-    registry.scanned_links = task_links();
+    sp_store_relaxed(&registry.scanned_ended, sp_load_relaxed(&registry.ended));
+    sp_store_relaxed(&registry.scanned_links, task_links());
     sp_lock_take(&registry.lock);
     uint32_t scan = ++registry.scan;
     sp_lock_give(&registry.lock);
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         pid_t tid = (pid_t)atoi(entry->d_name);
-        if (tid > 0)
-            scan_tid(tid, scan);
+        sp_thread *made = tid > 0 ? scan_tid(tid, scan) : NULL;
+        if (made && found)
+            found(user, made);
     }
     closedir(directory);
     mark_gone(scan);
     return true;
+}
+
+bool sp_threads_scan_for(sp_thread_finder *found, void *user)
+{
+    if (atomic_exchange_explicit(&registry.is_scanned, true, memory_order_acquire))
+        return true;
+    bool can_read = scan_tasks(found, user);
+    int error = errno;
+    sp_store_release(&registry.is_scanned, false);
+    errno = error;
+    return can_read;
+}
+
+bool sp_threads_scan(void)
+{
+    return sp_threads_scan_for(NULL, NULL);
 }
 
 /* The first thread stays as a zombie after pthread_exit, until the last has ended. */
@@ -488,6 +516,8 @@ static void fork_child(void)
     registry.slots.free_list = 0;
     registry.exited = 0;
     registry.collected = false;
+    /* A thread that scans exists only in the parent. */
+    sp_store_relaxed(&registry.is_scanned, false);
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
         sp_thread *thread = &sp_thread_states[slot];
         sp_store_relaxed(&thread->tick.armed, 0);

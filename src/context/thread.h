@@ -259,15 +259,20 @@ SP_SIGSAFE static inline bool sp_thread_is_state(const void *pointer)
     return offset < sp_load_relaxed(&sp_thread_states_bytes) && offset % sizeof(sp_thread) == 0;
 }
 
-/* Compare with /proc/self/task (collector): make states for threads that have none, mark those gone
- * as exited. Returns false when the directory cannot be read. */
+/* Compare with /proc/self/task: make states for threads that have none, mark those gone as exited.
+ * Nothing is done while another thread scans. Returns false when the directory cannot be read.
+ * Collector, wall profiler. */
 bool sp_threads_scan(void);
+/* The same. FOUND is called for each state that is made, with no lock held. */
+typedef void sp_thread_finder(void *user, sp_thread *thread);
+bool sp_threads_scan_for(sp_thread_finder *found, void *user);
 /* After a scan: whether only threads of the SDK are left, so that the process lives on because of
  * them. */
 bool sp_threads_all_ended(void);
-/* Whether the number of threads has changed since the last scan: one system call. False without
- * /proc. */
-bool sp_threads_number_changed(void);
+/* Whether threads have begun since the last scan: their number has changed, or known ones have
+ * ended, so that others may have taken their place. The end of a thread that never attached is not
+ * known before the next scan. One system call. */
+bool sp_threads_have_changed(void);
 /* CPU time of the process, ended threads included, less that of the SDK's living threads. */
 uint64_t sp_threads_application_cpu_ns(void);
 /* Reset counts, ring and interval log, for a slot's next thread, or for the next run of the engine.

@@ -135,6 +135,7 @@ static void forget_last_run(void)
     sp_wall.held_generation = UINT32_MAX;
     sp_wall.visit_cost_ns = FIRST_COST_NS;
     sp_wall.doubtful_count = 0;
+    sp_wall.block = (sp_wall_block){0};
 }
 
 static bool begin_run(const sp_wall_config *config)

@@ -17,6 +17,7 @@ typedef struct sp_wall_place {
     uint32_t generation;                     /* of the slot */
     uint32_t modules;                        /* generation that the record refers to; 0: none */
     bool is_still;           /* the record is true until the thread's clock advances */
+    uint16_t first_block;    /* in which the thread was visited first; 0: an earlier one */
     uint32_t capacity;       /* of the record, bytes */
     uint32_t number;         /* switch number of the record, its lower half */
     sp_visit_record *record; /* NULL: none yet; its weight and visits are set by _take */

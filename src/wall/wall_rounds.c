@@ -5,7 +5,8 @@
  * evenly at random: so every moment has the same chance to be chosen, and a visit stands for a
  * period. When there are more threads than a round may visit, each has the same chance to be among
  * those visited, and a visit stands for so much more. Neither choice depends on a thread's state,
- * so the sums are unbiased. */
+ * so the sums are unbiased. A thread that begins is visited from the next round on: the rounds look
+ * for new threads themselves. */
 #include <sys/random.h>
 
 #include <spanprof/context.h>
@@ -105,42 +106,83 @@ static void read_newest_generation(void)
     sp_generation_leave(sp_wall.visitor.hazard);
 }
 
+/* Which of the wanted threads a round visits: every STEPth one. */
+typedef struct choice {
+    double step, next;
+    uint32_t wanted, visits; /* until now */
+    uint64_t weight_ns;      /* of a visit */
+} choice;
+
+static void visit_if_chosen(choice *choice, uint32_t slot)
+{
+    if (!is_wanted(slot) || choice->wanted++ != (uint32_t)choice->next)
+        return;
+    visit_one(slot, choice->weight_ns);
+    choice->next += choice->step;
+    choice->visits++;
+}
+
 /* Visit every STEPth wanted thread, starting at a random one, so each has the same chance. A thread
  * is checked only at its turn, so a span that begins during the round is found as often as one that
  * ends during it. States are far apart in memory, so only one cache line of each is read here, and
  * it is prefetched; the visit checks the rest. */
-static uint32_t visit_each(double step, uint64_t weight_ns)
+static void visit_known(choice *choice)
 {
-    double next = draw() * step;
-    uint32_t visits = 0, wanted = 0, slots = sp_thread_slots();
+    uint32_t slots = sp_thread_slots();
     for (uint32_t slot = 0; slot < slots; slot++) {
         const sp_thread *ahead = sp_thread_states + slot + AHEAD;
         /* Past the last slot this is harmless. */
         __builtin_prefetch(&ahead[AHEAD].published.switch_number);
         if (slot + AHEAD < slots && (sp_wall.config.all_threads || has_own_span(ahead)))
             prefetch_slot(slot + AHEAD);
-        if (!is_wanted(slot) || wanted++ != (uint32_t)next)
-            continue;
-        visit_one(slot, weight_ns);
-        next += step;
-        visits++;
+        visit_if_chosen(choice, slot);
     }
-    sp_wall.wanted = wanted;
-    return visits;
+}
+
+static void visit_found(void *user, sp_thread *thread)
+{
+    visit_if_chosen(user, thread->slot);
+}
+
+/* Whether there may be threads that are not known yet and whose visits could be linked to a span.
+ * Threads with spans of this library are known from their first attach. A round that has visited
+ * all known threads has seen which of them have ended. */
+static bool may_find_threads(const choice *choice)
+{
+    if (!sp_wall.config.all_threads && !sp_load_relaxed(&sp_context_is_shared))
+        return false;
+    bool visited_all = sp_wall.config.all_threads && choice->step <= 1 && sp_wall.block.cells == 1;
+    return !visited_all || sp_wall.found_gone || sp_threads_have_changed();
+}
+
+/* The collector looks for new threads, too, but some threads do not live until it does, and their
+ * time would be missing. So the round looks for them itself, after its other visits. */
+static void visit_new(choice *choice)
+{
+    if (!sp_wall_block_takes_new(&sp_wall.block) || !may_find_threads(choice))
+        return;
+    uint64_t begin_ns = sp_clock_own_cpu_ns();
+    sp_threads_scan_for(visit_found, choice);
+    sp_wall_block_scanned(&sp_wall.block, sp_clock_own_cpu_ns() - begin_ns);
 }
 
 static void run_round(const sp_wall_round *round)
 {
     uint64_t begin_ns = sp_clock_own_cpu_ns();
     uint32_t allowed = visits_allowed(round->period_ns);
-    double step = sp_wall.wanted > allowed ? (double)sp_wall.wanted / allowed : 1;
-    uint64_t weight_ns = (uint64_t)((double)(round->cells * round->period_ns) * step + 0.5);
+    choice choice = {.step = sp_wall.wanted > allowed ? (double)sp_wall.wanted / allowed : 1};
+    choice.next = draw() * choice.step;
+    choice.weight_ns = (uint64_t)((double)(round->cells * round->period_ns) * choice.step + 0.5);
     read_newest_generation();
     sp_wall.late_ns = sp_clock_monotonic_ns() - round->moment_ns;
-    uint32_t visits = visit_each(step, weight_ns);
+    sp_wall.found_gone = false;
+    sp_wall_block_enter(&sp_wall.block, round->cells, round->period_ns, draw());
+    visit_known(&choice);
+    visit_new(&choice);
+    sp_wall.wanted = choice.wanted;
     sp_wall.rounds++;
     sp_wall_resolve_doubts(round);
-    update_cost(sp_clock_own_cpu_ns() - begin_ns, visits);
+    update_cost(sp_clock_own_cpu_ns() - begin_ns, choice.visits);
 }
 
 /* --- time ------------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state and the functions that the files of the wall profiler share. wall.c starts and stops
- * the thread, wall_rounds.c chooses the moments of rounds and the threads, wall_visits.c visits one
- * thread, wall_doubts.c decides about the threads whose core the profiler took, wall_settle.c hands
- * visits to the collector.
+ * the thread, wall_rounds.c chooses the moments of rounds and the threads, wall_block.c decides
+ * when new threads are taken, wall_visits.c visits one thread, wall_doubts.c decides about the
+ * threads whose core the profiler took, wall_settle.c hands visits to the collector.
  *
  * sp_wall.lock is held for a visit, not for a round: fork and the collector wait for microseconds.
  * Order: the collector's lock before it, the registry's after. */
@@ -12,6 +12,7 @@
 #include "core/lock.h"
 #include "core/worker.h"
 #include "wall/wall.h"
+#include "wall/wall_block.h"
 #include "wall/wall_places.h"
 
 typedef struct sp_wall_round {
@@ -50,6 +51,8 @@ typedef struct sp_wall_run {
     double visit_cost_ns;
     uint32_t wanted; /* threads, in the last round */
     uint32_t rounds;
+    bool found_gone; /* a visit of this round found that its thread has ended */
+    sp_wall_block block;
     sp_doubtful *doubtful;
     uint32_t doubtful_count;
 

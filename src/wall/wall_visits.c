@@ -126,6 +126,7 @@ static void visit_anew(sp_wall_place *place, sp_thread *thread, pid_t tid, uint6
         sp_wall.state.on_core_ns += weight_ns;
         break;
     case SP_VISIT_GONE:
+        sp_wall.found_gone = true;
         break;
     }
 }
@@ -145,7 +146,12 @@ void sp_wall_visit_slot(uint32_t slot, uint64_t weight_ns)
         sp_wall.state.dropped++;
         return;
     }
-    if (place->generation != generation) {
+    bool is_new = place->generation != generation;
+    double part = sp_wall_block_part(&sp_wall.block, is_new, &place->first_block);
+    if (part == 0)
+        return;
+    weight_ns = (uint64_t)((double)weight_ns * part + 0.5);
+    if (is_new) {
         leave_place(place);
         sp_syscall_file_close(&sp_wall.visitor.files, &place->file);
         place->generation = generation;

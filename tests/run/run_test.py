@@ -269,6 +269,10 @@ def test_profiles():
     stacks = result.stacks("--type", "offcpu")
     check(any(stack["span_id"] == result.spans[0]["spanId"] for stack in stacks), "--wall: the wait is seen and linked")
     result.end()
+    result = run("--wall", "--", WORK, "short_threads", environment={"SPANPROF_WALL_HZ": "200"})
+    seen = sum(stack["value"] for stack in result.stacks("--type", "offcpu") if "run_work_live_shortly" in stack["frames"]) / 1e9
+    check(seen > 2, f"--wall: threads that live for 0.1 s are seen: {seen:.2f} s of 4.8")
+    result.end()
     result = run("--profiles", "alloc", "--", WORK, "allocate", environment={"SPANPROF_ALLOC_BYTES": "1024"})
     check(any("allocate" in stack["frames"] and stack["span_id"] for stack in result.stacks("--type", "alloc")), "--profiles alloc")
     result.end()

@@ -317,6 +317,33 @@ static int become_daemon(char **words)
     return 0;
 }
 
+static void *run_work_live_shortly(void *unused)
+{
+    usleep(100 * 1000);
+    return unused;
+}
+
+static void *start_one_after_another(void *unused)
+{
+    pthread_t thread;
+    for (int i = 0; i < 12; i++) {
+        pthread_create(&thread, NULL, run_work_live_shortly, NULL);
+        pthread_join(thread, NULL);
+    }
+    return unused;
+}
+
+/* 48 threads that sleep for 4.8 s together. Their number hardly changes. */
+static int work_in_short_threads(void)
+{
+    pthread_t starters[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&starters[i], NULL, start_one_after_another, NULL);
+    for (int i = 0; i < 4; i++)
+        pthread_join(starters[i], NULL);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -364,6 +391,8 @@ int main(int argc, char **argv)
         return allocate_for_ever();
     if (strcmp(what, "allocate") == 0)
         return allocate();
+    if (strcmp(what, "short_threads") == 0)
+        return work_in_short_threads();
     if (strcmp(what, "sleep") == 0)
         return usleep(300 * 1000);
     return 2;
