@@ -76,21 +76,46 @@ static const sp_function_change *find_culprit(const sp_comparison *comparison, d
     return found;
 }
 
-static int judge(const sp_comparison *comparison, double limit)
+/* HOW ends the message: how the comparison was made, if the answer shows another one. */
+static int judge(const sp_comparison *comparison, double limit, const char *how)
 {
     const sp_function_change *item = find_culprit(comparison, limit);
     const sp_change *whole = &comparison->whole;
     if (item) {
         const sp_change *change = item->total.sure_low > limit ? &item->total : &item->self;
         return sp_tool_no("%s grew by %.1f %% of the whole, for sure by more than %.1f %%: above "
-                          "--fail-above %g%%",
-                          item->name, change->change, change->sure_low, limit);
+                          "--fail-above %g%%%s",
+                          item->name, change->change, change->sure_low, limit, how);
     }
     if (comparison->by != SP_BY_SAMPLES && whole->is_asked && whole->sure_low > limit)
         return sp_tool_no("the whole grew by %.1f %%, for sure by more than %.1f %%: above "
-                          "--fail-above %g%%",
-                          whole->change, whole->sure_low, limit);
+                          "--fail-above %g%%%s",
+                          whole->change, whole->sure_low, limit, how);
     return SP_TOOL_DONE;
+}
+
+static bool has_requests(const sp_functions *side)
+{
+    return side->requests > 0 && side->clusters > 0;
+}
+
+/* Shares stay the same when everything takes longer. So without --by, requests are judged, too,
+ * and a message says when they cannot be. */
+static int judge_requests(const sp_comparison *shares, const sp_diff_answer *sides, double limit)
+{
+    if (!has_requests(&shares->a) || !has_requests(&shares->b)) {
+        sp_tool_note("--fail-above compared shares of the whole only, and these stay the same when "
+                     "everything takes longer: %s has no spans with samples, so what a request "
+                     "takes is not known; --by time compares what a second has",
+                     has_requests(&shares->a) ? sides->b.name : sides->a.name);
+        return SP_TOOL_DONE;
+    }
+    sp_comparison requests = {0};
+    int status = sp_compare(&requests, sides->a.selection, sides->b.selection, SP_BY_SPANS);
+    if (status == SP_TOOL_DONE)
+        status = judge(&requests, limit, ", per request: --by spans shows it");
+    sp_comparison_deinit(&requests);
+    return status;
 }
 
 /* ---- the answer ---- */
@@ -115,7 +140,8 @@ typedef struct wanted {
 static int read_options(wanted *out, const diff_options *options)
 {
     *out = (wanted){.format = "text"};
-    int status = sp_option_word("diff", "--by", options->by, sp_compare_by_names, &out->by);
+    int status = sp_option_word("diff", "--by", options->by ? options->by : "samples",
+                                sp_compare_by_names, &out->by);
     if (status == SP_TOOL_DONE)
         status = sp_output_format_find("diff", options->format, options->out,
                                        ".html, .svg, .json or .txt", &out->format);
@@ -141,7 +167,9 @@ static int answer(side *a, side *b, const sp_operands *files, const diff_options
     if (status == SP_TOOL_DONE)
         status = sp_diff_answer_write(&made, wanted->format, options->out);
     if (status == SP_TOOL_DONE && options->fail_above)
-        status = judge(&comparison, wanted->limit);
+        status = judge(&comparison, wanted->limit, "");
+    if (status == SP_TOOL_DONE && options->fail_above && !options->by)
+        status = judge_requests(&comparison, &made, wanted->limit);
     sp_comparison_deinit(&comparison);
     return status;
 }
@@ -171,7 +199,7 @@ static int diff(sp_operands *files, const diff_options *options)
 
 static int run(int argc, char **argv)
 {
-    diff_options options = {.by = "samples", .limit = 20};
+    diff_options options = {.limit = 20};
     sp_operands files;
     int status = sp_options_parse(&sp_command_diff, argc, argv, &options, &files);
     if (status == SP_OPTIONS_GO_ON)
@@ -187,7 +215,8 @@ static const sp_option options[] = {
      "(samples)"},
     {"--type", "TYPE", SP_OPTION_TEXT, AT(type), "as for flame (cpu, else wall)"},
     {"--fail-above", "PCT", SP_OPTION_TEXT, AT(fail_above),
-     "exit 1 when a function grew by more than PCT of the whole, for sure"},
+     "exit 1 when a function surely grew by more than PCT of the whole; without --by: its share, "
+     "or in one request"},
     {"--limit", "N", SP_OPTION_NUMBER, AT(limit),
      "at most N functions in text and json (20); 0: all"},
     {"--format", "FORMAT", SP_OPTION_TEXT, AT(format),

@@ -255,6 +255,29 @@ class FailAbove(DiffTest):
         self.assertEqual(result.returncode, 1)
 
 
+    def test_what_a_request_takes_is_judged_too_unless_by_is_given(self):
+        """When everything takes six times as long, the shares are the same."""
+        a = self.record("a", [{"one": 6, "two": 6}] * 40)
+        b = self.record("b", [{"one": 36, "two": 36}] * 40)
+        result = self.run_tool("diff", a, b, "--fail-above", "5%")
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr.decode(), r"\Aspanprof: \w+ grew by \d+\.\d % .*: above --fail-above 5%, per request: --by spans shows it\n\Z")
+        self.assertEqual(self.answer("diff", a, b), result.stdout.decode())
+        result = self.run_tool("diff", a, b, "--fail-above", "5%", "--by", "samples")
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        result = self.run_tool("diff", b, a, "--fail-above", "5%")
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+
+    def test_a_side_without_requests_is_named(self):
+        a = self.record("a", [{"one": 6, "two": 6}] * 40)
+        for name, requests in (("none", []), ("idle", [{}] * 40)):
+            self.record(name, requests, unlinked=[(function, 1400) for function in ("one", "two")])
+            for sides in ((a, name), (name, a)):
+                result = self.run_tool("diff", *sides, "--fail-above", "100%")
+                self.assertEqual(result.returncode, 0)
+                self.assertIn(f"shares of the whole only, and these stay the same when everything takes longer: {name} has no spans", result.stderr.decode())
+
+
 class Picture(DiffTest):
     SVG = "{http://www.w3.org/2000/svg}"
     WHITE = "rgb(255,255,255)"
