@@ -16,6 +16,7 @@
 #include "attach/observer.h"
 #include "call/call_sampling.h"
 #include "attach/target_resource.h"
+#include "core/cells.h"
 #include "core/clock.h"
 #include "core/compiler.h"
 #include "trace/provider.h"
@@ -32,7 +33,9 @@ typedef struct session {
     sp_exporter *exporter;
     sp_attach_samples *samples;
     spanprof_span span;
-    uint64_t window_ends_ns, visited_ns, visit_due_ns; /* monotonic */
+    uint64_t window_ends_ns, visit_due_ns; /* monotonic */
+    uint64_t visit_ns;                     /* what the next visits stand for */
+    sp_cells cells;                        /* of visits */
     uint64_t random;
     uint64_t cpu_ns; /* of the process, when the open window began */
 } session;
@@ -209,27 +212,27 @@ static void report_start(const session *s)
         s->options->started(s->options->user, text);
 }
 
-/* The next visit is due after a random time of half to one and a half periods, so that visits are
- * not in step with the threads. */
-static void plan_visit(session *s, uint64_t now_ns)
+/* Visits are due at random moments, so they are not in step with the threads. */
+static void plan_visit(session *s)
 {
-    s->visited_ns = now_ns;
     s->visit_due_ns = UINT64_MAX;
     if (!s->options->wall_hz)
         return;
     uint64_t period_ns = SP_NS_PER_S / s->options->wall_hz;
-    s->visit_due_ns = now_ns + period_ns / 2 + sp_random_next(&s->random) % period_ns;
+    double drawn = (double)(sp_random_next(&s->random) >> 11) * 0x1p-53;
+    sp_cells_moment moment = sp_cells_choose(&s->cells, sp_clock_monotonic_ns(), period_ns, drawn);
+    s->visit_due_ns = moment.ns;
+    s->visit_ns = moment.cells * period_ns;
 }
 
 /* Visits have their own schedule. At a tick its thread is on a core, so visits at ticks would
  * hardly ever find that thread waiting. */
 static void visit_if_due(session *s)
 {
-    uint64_t now_ns = sp_clock_monotonic_ns();
-    if (now_ns < s->visit_due_ns)
+    if (sp_clock_monotonic_ns() < s->visit_due_ns)
         return;
-    sp_attach_observer_visit(&s->observer, now_ns - s->visited_ns);
-    plan_visit(s, now_ns);
+    sp_attach_observer_visit(&s->observer, s->visit_ns);
+    plan_visit(s);
 }
 
 /* How long to wait for ENDS_NS or the next visit, at most WAIT_MS; rounded up. */
@@ -279,8 +282,9 @@ static bool start(session *s)
     if (!open_ticks(s) || !start_exporter(s) || !start_span(s) || !start_samples(s))
         return false;
     s->random = sp_random_seed();
-    plan_visit(s, sp_clock_monotonic_ns());
-    s->window_ends_ns = s->visited_ns + WINDOW_S * SP_NS_PER_S;
+    s->cells.begin_ns = sp_clock_monotonic_ns();
+    plan_visit(s);
+    s->window_ends_ns = s->cells.begin_ns + WINDOW_S * SP_NS_PER_S;
     s->cpu_ns = sp_attach_target_cpu_ns(&s->target);
     return true;
 }

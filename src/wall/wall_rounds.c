@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses the moments of rounds, and the threads that each round visits.
  *
- * Time is cut into cells of one period. In each cell there is one round, at a moment that is chosen
- * evenly at random: so every moment has the same chance to be chosen, and a visit stands for a
- * period. When there are more threads than a round may visit, each has the same chance to be among
- * those visited, and a visit stands for so much more. Neither choice depends on a thread's state,
- * so the sums are unbiased. A thread that begins is visited from the next round on: the rounds look
- * for new threads themselves. */
+ * In each cell of one period there is one round, at a random moment (core/cells.h), and a visit
+ * stands for a period. When there are more threads than a round may visit, each has the same chance
+ * to be among those visited, and a visit stands for so much more. Neither choice depends on a
+ * thread's state, so the sums are unbiased. A thread that begins is visited from the next round on:
+ * the rounds look for new threads themselves. */
 #include <sys/random.h>
 
 #include <spanprof/context.h>
@@ -189,22 +188,16 @@ static void run_round(const sp_wall_round *round)
 
 static void begin_cells(void)
 {
-    sp_wall.cell = 0;
-    sp_wall.cells_begin_ns = sp_clock_monotonic_ns();
+    sp_wall.cells = (sp_cells){.begin_ns = sp_clock_monotonic_ns()};
 }
 
-/* Choose the round of the next cell. Its cells count as used when it is chosen. If the wait for it
- * ends early, begin_cells starts the cells again. */
+/* If the wait for the round ends early, begin_cells starts the cells again. */
 static void choose_round(sp_wall_round *round)
 {
     uint64_t period_ns = SP_NS_PER_S / sp_wall.config.hz;
-    uint64_t now_cell = (sp_clock_monotonic_ns() - sp_wall.cells_begin_ns) / period_ns;
-    uint64_t cell = now_cell > sp_wall.cell ? now_cell : sp_wall.cell;
-    uint64_t moment_ns = cell * period_ns + (uint64_t)(draw() * (double)period_ns);
-    *round = (sp_wall_round){.period_ns = period_ns,
-                             .moment_ns = sp_wall.cells_begin_ns + moment_ns,
-                             .cells = cell + 1 - sp_wall.cell};
-    sp_wall.cell = cell + 1;
+    sp_cells_moment moment =
+        sp_cells_choose(&sp_wall.cells, sp_clock_monotonic_ns(), period_ns, draw());
+    *round = (sp_wall_round){.period_ns = period_ns, .moment_ns = moment.ns, .cells = moment.cells};
 }
 
 /* Returns the time of the round; UINT64_MAX while the profiler is paused. */

@@ -9,6 +9,7 @@
 #ifndef SP_WALL_WALL_RUN_H
 #define SP_WALL_WALL_RUN_H
 
+#include "core/cells.h"
 #include "core/lock.h"
 #include "core/worker.h"
 #include "wall/wall.h"
@@ -47,7 +48,7 @@ typedef struct sp_wall_run {
     uint32_t newest;  /* generation at the begin of the round */
     uint64_t late_ns; /* from the round's moment to its begin */
     uint64_t random;
-    uint64_t cell, cells_begin_ns;
+    sp_cells cells;
     double visit_cost_ns;
     uint32_t wanted; /* threads, in the last round */
     uint32_t rounds;
