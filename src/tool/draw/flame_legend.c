@@ -134,16 +134,17 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
                           const sp_flame_options *options)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
-    char value[SP_VALUE_LENGTH], error[SP_DURATION_LENGTH], label[128];
-    uint64_t error_ns = sp_wall_error_ns(selection);
+    char value[SP_VALUE_LENGTH], error[SP_VALUE_LENGTH], label[128];
+    uint64_t sum_error = sp_selection_error(selection);
     sp_queued queued = sp_flame_queued(selection);
     memset(legend, 0, sizeof *legend);
     fill_subject(legend, selection, options->select.self);
     write_label(label, sizeof label, selection);
     sp_format_value(value, selection->value, type->unit);
-    sp_format_duration(error, error_ns);
+    sp_format_value(error, sum_error, type->unit);
     snprintf(legend->amount, sizeof legend->amount, "%s: %s%s%s in %s", label, value,
-             error_ns ? " ± " : "", error_ns ? error : "", SP_COUNTED(selection->count, "sample"));
+             sum_error ? " ± " : "", sum_error ? error : "",
+             SP_COUNTED(selection->count, "sample"));
     if (type->has_waiting_samples)
         sp_where_format(legend->where, selection->where_ns);
     else if (type->is_wait)

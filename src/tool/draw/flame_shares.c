@@ -17,26 +17,31 @@ typedef struct summing {
 static void add_path(void *context, uint32_t sample, double value)
 {
     summing *state = context;
-    uint64_t samples = state->tree->selection->model->samples[sample].count;
+    const sp_model *model = state->tree->selection->model;
+    double samples = (double)model->samples[sample].count;
+    double variance = sp_model_sampling_variance(model, sample);
     uint32_t node = value > 0 ? state->tree->ends[sample] : SP_MODEL_NONE;
     for (; node != SP_MODEL_NONE; node = state->tree->nodes[node].parent) {
         if (state->values[node] == 0)
             state->listed[state->count++] = node;
         state->values[node] += value;
-        state->tree->sums[node].samples += (double)samples;
+        state->tree->sums[node].samples += samples;
+        state->tree->sums[node].variance += variance;
     }
+    state->tree->whole.all.variance += variance;
     state->whole += value;
 }
 
-static void end_cluster(void *context, double times)
+static void end_cluster(void *context, double times, double chance)
 {
     summing *state = context;
     for (uint32_t i = 0; i < state->count; i++) {
         uint32_t node = state->listed[i];
-        sp_function_sum_add(&state->tree->sums[node], state->values[node], state->whole, times);
+        sp_function_sum_add(&state->tree->sums[node], state->values[node], state->whole, times,
+                            chance);
         state->values[node] = 0;
     }
-    sp_function_sum_add(&state->tree->whole.all, state->whole, state->whole, times);
+    sp_function_sum_add(&state->tree->whole.all, state->whole, state->whole, times, chance);
     state->count = 0;
     state->whole = 0;
 }
@@ -91,6 +96,8 @@ bool sp_flame_shares(sp_flame_tree *tree, double percent)
     if (done) {
         const sp_cluster_visitor visitor = {&state, add_path, end_cluster};
         tree->whole.clusters = clusters.requests;
+        tree->whole.unseen_event =
+            sp_model_bytes_period(&tree->selection->model->types[tree->selection->type]);
         tree->whole.event_squares = sp_clusters_visit(&clusters, &visitor);
     }
     sp_clusters_deinit(&clusters);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tool/model/advice.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -303,13 +304,27 @@ void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word)
                      i ? "cpu," : "", rows[i].profile, rows[i].how);
 }
 
-uint64_t sp_wall_error_ns(const sp_selection *selection)
+static uint64_t wall_error(const sp_selection *selection)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
     uint64_t waited = selection->value;
-    if (!type->is_wall)
-        return 0;
     if (type->has_waiting_samples && selection->where_ns[SP_WHERE_CPU] <= waited)
         waited -= selection->where_ns[SP_WHERE_CPU];
     return sp_model_visits_error_ns(sp_model_period_ns(type), waited);
+}
+
+uint64_t sp_selection_error(const sp_selection *selection)
+{
+    const sp_model *model = selection->model;
+    double variance = 0;
+    if (model->types[selection->type].is_wall)
+        return wall_error(selection);
+    /* Blocks that were freed and allocated again make the error of what grew larger than the rest
+     * of the difference shows. */
+    if (!model->types[selection->type].has_draws || selection->grown)
+        return 0;
+    for (uint32_t i = 0; i < model->sample_index.count; i++)
+        if (sp_selection_has(selection, &model->samples[i]))
+            variance += sp_model_sampling_variance(model, i);
+    return (uint64_t)round(sqrt(variance));
 }

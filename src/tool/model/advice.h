@@ -27,8 +27,9 @@ void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word);
     "written up to 5 s after its end: wait for that, and end the program by exit or "              \
     "spanprof_stop, not by a signal that kills it"
 
-/* How far the selected wall time may be wrong, because a waiting thread is visited only once per
- * period. 0: the selected type is not wall time, or its period is unknown. */
-uint64_t sp_wall_error_ns(const sp_selection *selection);
+/* The standard error of the selected sum, in its unit: of wall time, because a waiting thread is
+ * visited only once per period, and of allocations, because only some blocks are sampled. 0: the
+ * error of the type is not known. */
+uint64_t sp_selection_error(const sp_selection *selection);
 
 #endif

@@ -70,9 +70,10 @@ double sp_clusters_visit(const sp_clusters *clusters, const sp_cluster_visitor *
         squares += events * one * one;
         visitor->add(visitor->state, item->sample, is_event ? one : (double)sample->value);
         if (is_event)
-            visitor->end(visitor->state, events);
+            visitor->end(visitor->state, events,
+                         events * sp_model_miss_chance(clusters->model, item->sample));
         else if (i + 1 == clusters->count || starts_cluster(clusters, i + 1))
-            visitor->end(visitor->state, 1);
+            visitor->end(visitor->state, 1, 1);
     }
     return squares;
 }

@@ -26,7 +26,10 @@ typedef struct sp_clusters {
 typedef struct sp_cluster_visitor {
     void *state;
     void (*add)(void *state, uint32_t sample, double value);
-    void (*end)(void *state, double times); /* there are TIMES clusters like this one */
+    /* There are TIMES clusters like this one. CHANCE: how many of them, on average, would be
+     * missing or there once more if the program allocated the same again; it is less than TIMES
+     * when the sampling takes such blocks almost always. */
+    void (*end)(void *state, double times, double chance);
 } sp_cluster_visitor;
 
 /* List the selected samples. ONLY_LINKED: without those that belong to no request. Returns false

@@ -98,6 +98,41 @@ static double events_of(const sp_functions *side, const sp_function_sum *sum)
     return sum->value / event_of(side);
 }
 
+/* The variance of the value of SUM minus SHARE of the value of all, for a share near that of SUM:
+ * what the sampling makes, or if BY_REQUEST and that is more, what the requests show. */
+static double variance_near(const sp_functions *side, const sp_function_sum *sum, double share,
+                            bool by_request)
+{
+    double by_sampling = sum->variance * (1 - 2 * share) + share * share * side->all.variance;
+    double own = sum->value / side->all.value;
+    if (!by_request || own <= 0 || own >= 1 - 1e-12)
+        return by_sampling;
+    double clustered = sum->squares - 2 * own * sum->cross + own * own * side->all.squares;
+    clustered *= for_few_clusters(side, sum) * share * (1 - share) / (own * (1 - own));
+    return fmax(by_sampling, clustered);
+}
+
+/* Fill the interval of a share, from 0 to 1. As in statistics.c, Z² / 2 events are added on both
+ * sides. With events of one value the interval is that of sp_rate_interval. Otherwise each function
+ * has the error of its own events, and the added ones have the least value, because larger ones
+ * would hardly have been missed. */
+static void fill_share(const sp_functions *side, const sp_function_sum *sum, double *low,
+                       double *high)
+{
+    /* The samples of a few requests are treated as independent events, because so few requests do
+     * not show how requests differ. */
+    bool by_request = side->clusters >= SP_CLUSTERS_LEAST;
+    double event = side->unseen_event > 0 ? side->unseen_event : event_of(side);
+    double z = sp_normal_quantile((1 + level) / 2), more = z * z / 2;
+    event /= by_request ? sureness_of(side, sum, SP_BY_SAMPLES) : 1;
+    double whole = side->all.value + 2 * more * event;
+    double share = (sum->value + more * event) / whole;
+    double added = more * event * event * (1 - 2 * share + 2 * share * share);
+    double half = z * sqrt(variance_near(side, sum, share, by_request) + added) / whole;
+    *low = fmax(0, share - half);
+    *high = fmin(1, share + half);
+}
+
 /* The interval of the rate of SUM in SIDE, in hundredths of WHOLE. False when SUM has too few
  * samples. */
 static bool interval_of(const sp_functions *side, const sp_function_sum *sum, sp_compare_by by,
@@ -105,12 +140,13 @@ static bool interval_of(const sp_functions *side, const sp_function_sum *sum, sp
 {
     if (side->all.value <= 0 || sum->samples < SP_SHARE_EVENTS_LEAST)
         return false;
-    /* The samples of a few requests are treated as independent events, because so few requests do
-     * not show how requests differ. */
-    bool by_request = side->clusters >= SP_CLUSTERS_LEAST;
-    double sureness = by_request ? sureness_of(side, sum, by) : 1;
-    sp_rate rate = rate_of(side, sum, by, sureness);
-    sp_rate_interval(&rate, level, low, high);
+    if (by == SP_BY_SAMPLES) {
+        fill_share(side, sum, low, high);
+    } else {
+        bool by_request = side->clusters >= SP_CLUSTERS_LEAST;
+        sp_rate rate = rate_of(side, sum, by, by_request ? sureness_of(side, sum, by) : 1);
+        sp_rate_interval(&rate, level, low, high);
+    }
     *low *= 100 / whole;
     *high *= 100 / whole;
     return true;

@@ -4,7 +4,12 @@
  * block of S bytes is sampled with the probability p = 1 - exp(-S / R), where R is the period. A
  * sampled block then stands for S / p bytes and 1 / p objects. So bytes / objects is the size S,
  * and objects * p is the number of sampled blocks. The result is exact when all blocks have one
- * size, and otherwise a little too large. */
+ * size, and otherwise a little too large.
+ *
+ * The number of objects is rounded in the files, and the number of bytes is almost exact. So p is
+ * computed from the bytes that a sampled block stands for. When the blocks of a stack have several
+ * sizes, p is that of a block with their mean size. The error of the bytes is then a little too
+ * large, and that of the objects may be too small. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -52,20 +57,33 @@ static uint64_t count_blocks(uint64_t bytes, uint64_t objects, double period, ui
     return blocks > (double)least ? (uint64_t)blocks : least;
 }
 
+/* The probability p of a sampled block that stands for BYTES: the size S with S / p = BYTES is the
+ * root of a convex function, so Newton's method from the right converges. */
+static double chance_of(double bytes, double period)
+{
+    double whole = bytes / period, size = whole;
+    if (whole <= 1)
+        return 0;
+    for (int i = 0; i < 30; i++)
+        size -= (size + whole * expm1(-size)) / (1 - whole * exp(-size));
+    return -expm1(-size);
+}
+
 static void count_pair(const pair *pair, sp_model *model)
 {
-    double period = (double)model->types[pair->space].period;
+    double period = sp_model_bytes_period(&model->types[pair->space]);
     for (uint32_t i = 0; i < model->sample_index.count; i++) {
         sp_model_sample *space = &model->samples[i];
         if (space->type != pair->space || space->value == 0)
             continue;
         uint32_t key = sp_intern_find(&pair->keys, key_of(space), KEY_LENGTH);
-        sp_model_sample *objects =
-            key == SP_INTERN_FAILED ? NULL : &model->samples[pair->numbers[key]];
-        if (!objects || objects->value == 0)
+        if (key == SP_INTERN_FAILED || model->samples[pair->numbers[key]].value == 0)
             continue;
+        sp_model_sample *objects = &model->samples[pair->numbers[key]];
         space->count = count_blocks(space->value, objects->value, period, space->count);
         objects->count = space->count;
+        float chance = (float)chance_of((double)space->value / (double)space->count, period);
+        model->chances[i] = model->chances[pair->numbers[key]] = chance;
     }
 }
 
@@ -77,11 +95,29 @@ static void sum_samples(sp_model *model, uint32_t type)
             sp_sum_add(&model->types[type].samples, model->samples[i].count);
 }
 
-/* Whether TYPE is in bytes and was sampled once per period of bytes. */
-static bool is_sampled_space(const sp_model_type *type)
+double sp_model_bytes_period(const sp_model_type *type)
 {
-    return strcmp(type->unit, "bytes") == 0 && strcmp(type->period_unit, "bytes") == 0 &&
-           type->period > 1;
+    bool is_bytes = strcmp(type->unit, "bytes") == 0 && strcmp(type->period_unit, "bytes") == 0;
+    return is_bytes && type->period > 1 ? (double)type->period : 0;
+}
+
+double sp_model_miss_chance(const sp_model *model, uint32_t number)
+{
+    return model->chances ? 1 - (double)model->chances[number] : 1;
+}
+
+double sp_model_sampling_variance(const sp_model *model, uint32_t number)
+{
+    double events = fmax(1, (double)model->samples[number].count);
+    double one = (double)model->samples[number].value / events;
+    return events * one * one * sp_model_miss_chance(model, number);
+}
+
+static bool make_chances(sp_model *model)
+{
+    if (!model->chances)
+        model->chances = calloc(model->sample_index.count + (size_t)1, sizeof *model->chances);
+    return model->chances != NULL;
 }
 
 static bool count_named(sp_model *model, const char *space, const char *objects)
@@ -89,13 +125,14 @@ static bool count_named(sp_model *model, const char *space, const char *objects)
     pair pair = {.space = sp_model_type_of_name(model, space),
                  .objects = sp_model_type_of_name(model, objects)};
     if (pair.space == SP_MODEL_NONE || pair.objects == SP_MODEL_NONE ||
-        !is_sampled_space(&model->types[pair.space]))
+        sp_model_bytes_period(&model->types[pair.space]) == 0)
         return true;
-    bool done = index_objects(&pair, model);
+    bool done = make_chances(model) && index_objects(&pair, model);
     if (done) {
         count_pair(&pair, model);
         sum_samples(model, pair.space);
         sum_samples(model, pair.objects);
+        model->types[pair.space].has_draws = model->types[pair.objects].has_draws = true;
     }
     sp_intern_deinit(&pair.keys);
     free(pair.numbers);

@@ -21,11 +21,12 @@ typedef struct summing {
 
 /* ---- sums ---- */
 
-void sp_function_sum_add(sp_function_sum *sum, double value, double whole, double times)
+void sp_function_sum_add(sp_function_sum *sum, double value, double whole, double times,
+                         double chance)
 {
     sum->value += times * value;
-    sum->squares += times * value * value;
-    sum->cross += times * value * whole;
+    sum->squares += chance * value * value;
+    sum->cross += chance * value * whole;
 }
 
 /* Add VALUE of the sample NUMBER to each function of its stack. */
@@ -35,6 +36,7 @@ static void add_stack(void *context, uint32_t number, double value)
     sp_functions *functions = state->functions;
     const sp_model *model = functions->model;
     double samples = (double)model->samples[number].count;
+    double variance = sp_model_sampling_variance(model, number);
     const sp_intern_entry *stack = &model->stacks.entries[model->samples[number].stack];
     const uint32_t *frames = stack->key;
     uint32_t depth = stack->length / sizeof *frames;
@@ -46,29 +48,33 @@ static void add_stack(void *context, uint32_t number, double value)
         if (i == 0) {
             function->self += value;
             functions->self[frames[i]].samples += samples;
+            functions->self[frames[i]].variance += variance;
         }
         if (function->last_stack != number + 1) {
             function->total += value;
             functions->total[frames[i]].samples += samples;
+            functions->total[frames[i]].variance += variance;
         }
         function->last_stack = number + 1;
     }
+    functions->all.variance += variance;
     state->whole += value;
 }
 
 /* Called when all samples of a cluster are added. The cluster counts TIMES times. */
-static void end_cluster(void *context, double times)
+static void end_cluster(void *context, double times, double chance)
 {
     summing *state = context;
     sp_functions *functions = state->functions;
     for (uint32_t i = 0; i < state->listed_count; i++) {
         uint32_t string = state->listed[i];
         in_cluster *function = &state->values[string];
-        sp_function_sum_add(&functions->total[string], function->total, state->whole, times);
-        sp_function_sum_add(&functions->self[string], function->self, state->whole, times);
+        sp_function_sum_add(&functions->total[string], function->total, state->whole, times,
+                            chance);
+        sp_function_sum_add(&functions->self[string], function->self, state->whole, times, chance);
         *function = (in_cluster){0};
     }
-    sp_function_sum_add(&functions->all, state->whole, state->whole, times);
+    sp_function_sum_add(&functions->all, state->whole, state->whole, times, chance);
     state->listed_count = 0;
     state->whole = 0;
 }
@@ -106,11 +112,13 @@ bool sp_functions_sum(sp_functions *functions, const sp_selection *selection, bo
 {
     const sp_model *model = selection->model;
     size_t strings = model->strings.count + (size_t)1;
-    *functions = (sp_functions){.model = model,
-                                .total = calloc(strings, sizeof *functions->total),
-                                .self = calloc(strings, sizeof *functions->self),
-                                .requests = count_requests(selection),
-                                .seconds = count_seconds(selection)};
+    *functions =
+        (sp_functions){.model = model,
+                       .total = calloc(strings, sizeof *functions->total),
+                       .self = calloc(strings, sizeof *functions->self),
+                       .unseen_event = sp_model_bytes_period(&model->types[selection->type]),
+                       .requests = count_requests(selection),
+                       .seconds = count_seconds(selection)};
     summing state = {.functions = functions,
                      .values = calloc(strings, sizeof *state.values),
                      .listed = malloc(strings * sizeof *state.listed)};

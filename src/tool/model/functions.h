@@ -10,10 +10,11 @@
 #include "tool/model/clusters.h"
 
 typedef struct sp_function_sum {
-    double value;   /* in the type's unit */
-    double squares; /* over clusters: the function's value in the cluster, squared */
-    double cross;   /* over clusters: the function's value times the cluster's value */
-    double samples; /* how many samples were taken, whatever each stands for */
+    double value;    /* in the type's unit */
+    double squares;  /* over clusters: the function's value in the cluster, squared */
+    double cross;    /* over clusters: the function's value times the cluster's value */
+    double samples;  /* how many samples were taken, whatever each stands for */
+    double variance; /* of the value, as far as the sampling makes it */
 } sp_function_sum;
 
 /* The arrays are indexed by the number of the function's name in the model's strings. */
@@ -23,13 +24,16 @@ typedef struct sp_functions {
     sp_function_sum *self;  /* the function is the leaf */
     sp_function_sum all;
     double event_squares; /* over events: the value of the event, squared */
+    double unseen_event;  /* the least value that an event has; 0: unknown */
     uint64_t requests;    /* spans that match, or local roots, with or without samples */
     uint64_t clusters;    /* requests that have samples */
     double seconds;       /* from the first profile of the type to the end of the last */
 } sp_functions;
 
-/* Add TIMES clusters in which the function has VALUE, and all functions together have WHOLE. */
-void sp_function_sum_add(sp_function_sum *sum, double value, double whole, double times);
+/* Add TIMES clusters in which the function has VALUE, and all functions together have WHOLE. CHANCE
+ * is as for sp_cluster_visitor. */
+void sp_function_sum_add(sp_function_sum *sum, double value, double whole, double times,
+                         double chance);
 
 /* Fill FUNCTIONS with the sums of SELECTION. ONLY_LINKED: without samples that belong to no
  * request. Returns false when memory is short. Free FUNCTIONS by sp_functions_deinit in any

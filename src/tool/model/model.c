@@ -157,6 +157,7 @@ void sp_model_deinit(sp_model *model)
     free(model->span_order);
     free(model->link_spans);
     free(model->samples);
+    free(model->chances);
     free(model->types);
     free(model->profiles);
     sp_intern_deinit(&model->processes);

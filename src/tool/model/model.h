@@ -80,6 +80,7 @@ typedef struct sp_model_type {
     bool has_waiting_samples;
     bool is_snapshot; /* what was allocated at a moment: the last profile of each process counts */
     bool has_ages;    /* some sample says how old its blocks are */
+    bool has_draws;   /* the files show how many blocks were sampled */
     bool is_contention; /* waits for locks: samples may name the holder */
     bool is_wait;       /* waits for locks, conditions or semaphores: samples may name the lock */
     bool has_locks;     /* some sample names the lock that it waited for */
@@ -192,6 +193,9 @@ typedef struct sp_model {
     sp_sample_index sample_index;
     sp_model_sample *samples;
     size_t sample_capacity;
+    /* by sample: the probability that a block like those of the sample is sampled; 0: samples of
+     * its type are taken at random moments. NULL: all are 0. After sp_model_count_draws. */
+    float *chances;
 
     sp_model_type *types;
     size_t type_count, type_capacity;
@@ -294,8 +298,18 @@ bool sp_is_snapshot_name(const char *name);
  * SP_WHERE_CONDITION, SP_WHERE_SEMAPHORE, SP_WHERE_JOIN, else SP_WHERE_LOCK. In lock_kind.c. */
 sp_where sp_model_lock_kind(const sp_model *model, uint32_t stack);
 /* Set the counts of allocation samples, both of bytes and of objects, to the number of samples that
- * were taken. Call it when the model has all samples. In draws.c. */
+ * were taken, and make `chances`. Call it when the model has all samples. In draws.c. */
 int sp_model_count_draws(sp_model *model);
+/* The probability that a block like those of the sample NUMBER is not sampled; 1 if NUMBER is no
+ * sample of allocations. */
+double sp_model_miss_chance(const sp_model *model, uint32_t number);
+/* The variance of the value of the sample NUMBER, as far as the sampling makes it. It is w² × (1 -
+ * p) for each event, which stands for the value w and is taken with the probability p
+ * (docs/numbers.md). */
+double sp_model_sampling_variance(const sp_model *model, uint32_t number);
+/* The bytes that one sample of TYPE stands for at least. 0: TYPE is not in bytes, or not sampled.
+ */
+double sp_model_bytes_period(const sp_model_type *type);
 /* Make the forest of spans. Call it when the model has all spans and all links. */
 int sp_model_link_spans(sp_model *model);
 /* Compute the sums in the spans. Call it after sp_model_link_spans. */

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allocations and live blocks in the commands: snapshots are not added up, and --outlived keeps what ended requests still hold."""
 import math
+from random import Random
 
 from otlp import *
 
@@ -199,6 +200,61 @@ class Samples(ToolTest):
         self.assertIn(" count in 5 samples\n", text)
         self.assertIn("only 5 samples: too few samples to trust shares; record longer or with a smaller SPANPROF_ALLOC_BYTES\n", text)
         self.assertNotIn("HZ", text)
+
+    def drawn(self, random, size, times):
+        """How many of TIMES blocks of SIZE are sampled; of many small ones by the normal distribution."""
+        chance = 1 - math.exp(-size / PERIOD)
+        if times > 1000:
+            return max(1, round(random.gauss(times * chance, math.sqrt(times * chance))))
+        return max(1, sum(random.random() < chance for _ in range(times)))
+
+    def intervals(self, kind):
+        return {f["name"]: f["total"] for f in self.answer_json("flame", "a.jsonl", "--type", kind, "--format", "json")["functions"]}
+
+    def test_large_blocks_are_almost_certain(self):
+        """A block of 64 MiB is always sampled, and one of 1 MiB in 86 of 100 cases."""
+        self.write_blocks((("main", "large"), 20, 64 * 1024 * KIB), (("main", "other"), 20, 64 * 1024 * KIB))
+        self.assertIn("alloc_space: 2.50 GiB in 40 samples\n", self.answer("flame", "a.jsonl", "--type", "alloc"))
+        for kind in ("alloc_space", "inuse_space"):
+            self.write_blocks((("main", "large"), 20, 64 * 1024 * KIB), (("main", "other"), 20, 64 * 1024 * KIB),
+                              kinds=(ALLOC, OBJECTS) if kind == "alloc_space" else (INUSE, INUSE_OBJECTS))
+            share = self.intervals(kind)["large"]
+            self.assertLess(share["high"] - share["low"], 0.2)
+        self.write_blocks((("main", "large"), 20, 1024 * KIB), (("main", "other"), 20, 1024 * KIB))
+        share = self.intervals("alloc_space")["large"]
+        self.assertEqual((round(share["low"]), round(share["high"])), (44, 56))
+        self.assertIn("alloc_space: 46.3 MiB ± 2.69 MiB in 40 samples\n", self.answer("flame", "a.jsonl", "--type", "alloc"))
+
+    def test_small_blocks_have_the_error_of_their_own(self):
+        """5 samples of 16 bytes stand for 163,840 objects. That 1,000 samples of other blocks stand for less does not make this number certain."""
+        self.write_blocks((("main", "tiny"), 5, 16), (("main", "small"), 1000, 100))
+        share = self.intervals("alloc_objects")["tiny"]
+        self.assertLess(share["low"], 1)
+        self.assertGreater(share["high"], 5)
+        self.assertIn("alloc_objects: 5407223 count ± 181264 count in 1005 samples\n", self.answer("flame", "a.jsonl", "--type", "alloc_objects"))
+
+    def test_intervals_contain_the_true_share(self):
+        sizes = {"huge": (64 * 1024 * KIB, 2), "large": (1024 * KIB, 20), "middle": (300 * KIB, 60), "small": (100, 200_000)}
+        bytes_of, objects = {n: s * t for n, (s, t) in sizes.items()}, {n: t for n, (_, t) in sizes.items()}
+        random, tries, right, narrow = Random(1), 40, dict.fromkeys(sizes, 0), 0
+        for _ in range(tries):
+            self.write_blocks(*[(("main", name), self.drawn(random, size, times), size) for name, (size, times) in sizes.items()])
+            shares = self.intervals("alloc_space")
+            for name in set(sizes) - {"huge"}:
+                true = 100 * bytes_of[name] / sum(bytes_of.values())
+                right[name] += shares[name]["low"] <= true <= shares[name]["high"]
+            narrow += shares["large"]["high"] - shares["large"]["low"] < 6
+            shares = self.intervals("alloc_objects")
+            true = 100 * objects["small"] / sum(objects.values())
+            right["huge"] += shares["small"]["low"] <= true <= shares["small"]["high"]
+        for name, times in right.items():
+            self.assertGreaterEqual(times, 35, name)
+        self.assertEqual(narrow, tries)
+
+    def test_what_grew_has_no_error(self):
+        """Blocks that were freed and allocated again make it larger than the difference shows."""
+        self.write("grown.jsonl", json_lines(snapshots(FIRST, LAST)))
+        self.assertNotIn("±", self.answer("flame", "grown.jsonl", "--since", "first"))
 
     def test_live_blocks_are_counted_so_too(self):
         self.write_blocks((("main", "small"), 7, 100), kinds=(INUSE, INUSE_OBJECTS))
