@@ -136,16 +136,34 @@ void sp_wall_columns_key(sp_buffer *out, sp_wall_columns columns, const sp_model
 /* The type of bytes that a span and its descendants allocated. NULL: the files have no samples of
  * allocations. In spans_alloc.c. */
 const sp_model_type *sp_spans_alloc_type(const sp_model *model);
-/* The same type, if it gets its own column. It is also NULL when it is the measured type. The
- * functions below take either result, and write nothing for NULL. */
-const sp_model_type *sp_spans_alloc_column(const sp_model *model);
+/* The column of allocated bytes. */
+typedef struct sp_alloc_column {
+    const sp_model_type *type; /* NULL: no such column */
+    bool has_error;            /* values have their standard error */
+} sp_alloc_column;
+
+/* The column that the files can fill. There is none for the measured type if the files do not show
+ * its errors, because the column would repeat the values. The functions below write nothing when
+ * there is no column. */
+sp_alloc_column sp_spans_alloc_column(const sp_model *model);
+/* Fit the column into the line, if necessary without the errors, or else remove it. Returns false
+ * when it was removed. */
+bool sp_spans_fit_alloc(sp_alloc_column *column, unsigned *used, const sp_terminal *terminal);
 /* The width of the column, with the space after it. */
-unsigned sp_spans_alloc_width(const sp_model_type *type);
-void sp_spans_alloc_head(sp_buffer *out, const sp_model_type *type);
-void sp_spans_alloc_cell(sp_buffer *out, const sp_model_type *type, const sp_model_span *span);
-/* Format the bytes that SPAN allocated. TYPE is not NULL. */
-void sp_spans_format_alloc(char out[SP_VALUE_LENGTH], const sp_model_type *type,
-                           const sp_model_span *span);
+unsigned sp_spans_alloc_width(sp_alloc_column column);
+void sp_spans_alloc_head(sp_buffer *out, sp_alloc_column column);
+void sp_spans_alloc_cell(sp_buffer *out, sp_alloc_column column, const sp_model_span *span,
+                         const sp_terminal *terminal);
+/* As sp_spans_alloc_cell, for a sum VALUE with VARIANCE. */
+void sp_spans_alloc_sum_cell(sp_buffer *out, sp_alloc_column column, uint64_t value,
+                             double variance, bool is_known, const sp_terminal *terminal);
+/* Add the bytes that SPAN allocated, with their error, to a line of text. */
+void sp_spans_add_alloc(sp_buffer *out, sp_alloc_column column, const sp_model_span *span,
+                        const sp_terminal *terminal);
+/* The standard error of a sum of TYPE. Without samples it is what one sample stands for; null: it
+ * is not known. */
+json_t *sp_spans_alloc_error_json(const sp_model_type *type, uint64_t value, double variance,
+                                  bool is_known);
 /* Whether the samples of TYPE, which is not NULL, show how much SPAN allocated. */
 bool sp_spans_alloc_is_known(const sp_model_type *type, const sp_model_span *span);
 

@@ -127,7 +127,7 @@ void sp_spans_hidden_key(sp_buffer *out, const sp_model *model, const uint32_t *
 {
     const sp_model_type *type = sp_measured_type(model);
     const sp_model_type *wall = sp_wall_columns_find(model).type;
-    const sp_model_type *alloc = sp_spans_alloc_column(model);
+    const sp_model_type *alloc = sp_spans_alloc_column(model).type;
     if (scope_hides_any(model, type, list, count) || scope_hides_any(model, wall, list, count) ||
         scope_hides_any(model, alloc, list, count))
         sp_spans_add_scope_key(out);
@@ -163,10 +163,10 @@ static void add_unattributed_key(sp_buffer *out, const sp_model *model)
 
 void sp_spans_unseen_key(sp_buffer *out, const sp_model *model)
 {
-    const sp_model_type *alloc = sp_spans_alloc_column(model);
+    const sp_model_type *alloc = sp_spans_alloc_column(model).type;
     add_unseen_key(out, sp_measured_type(model));
     add_unattributed_key(out, model);
-    if (alloc)
+    if (alloc && alloc != sp_measured_type(model))
         add_unseen_key(out, alloc);
 }
 
@@ -249,7 +249,7 @@ typedef struct tree_writer {
     const sp_terminal *terminal;
     const sp_model_type *type;
     sp_wall_columns wall;
-    const sp_model_type *alloc; /* NULL: no such column */
+    sp_alloc_column alloc;
     sp_waterfall waterfall;
     bool own;      /* show values of the span without its descendants */
     bool counts;   /* show numbers of samples after the times, unless there is wall time */
@@ -276,8 +276,8 @@ static tree_writer open_tree(sp_buffer *out, const sp_model *model, const sp_ter
     writer.alloc = sp_spans_alloc_column(model);
     if (!terminal->has_width)
         writer.used += sp_spans_alloc_width(writer.alloc);
-    else if (!sp_spans_take_room(&writer.used, sp_spans_alloc_width(writer.alloc), terminal))
-        writer.alloc = NULL;
+    else
+        sp_spans_fit_alloc(&writer.alloc, &writer.used, terminal);
     return writer;
 }
 
@@ -321,7 +321,7 @@ static void add_tree_cells(tree_writer *writer, const sp_model_span *span)
     sp_wall_columns_cells(out, writer->wall, span, writer->terminal);
     if (writer->own)
         add_amount(writer, own, span->own_count, sp_hides_own(writer->type, span));
-    sp_spans_alloc_cell(out, writer->alloc, span);
+    sp_spans_alloc_cell(out, writer->alloc, span, writer->terminal);
     sp_buffer_printf(out, "%s  ", span_id);
     sp_waterfall_cell(out, &writer->waterfall, span, writer->terminal);
 }
@@ -416,6 +416,15 @@ static json_t *number_json(uint64_t number, bool is_hidden)
     return is_hidden ? json_null() : json_integer((json_int_t)number);
 }
 
+static void set_alloc(json_t *json, const sp_model_type *alloc, const sp_model_span *span)
+{
+    bool is_known = sp_spans_alloc_is_known(alloc, span);
+    json_object_set_new(json, "alloc_bytes", number_json(span->alloc_value, !is_known));
+    json_object_set_new(
+        json, "alloc_error",
+        sp_spans_alloc_error_json(alloc, span->alloc_value, span->alloc_variance, is_known));
+}
+
 static json_t *span_json(const sp_model *model, const sp_model_span *span)
 {
     const sp_model_type *type = sp_measured_type(model);
@@ -444,8 +453,7 @@ static json_t *span_json(const sp_model *model, const sp_model_span *span)
                             sp_wall_columns_hide(wall, span) ? json_null()
                                                              : sp_where_json(span->wall_ns));
     if (alloc)
-        json_object_set_new(json, "alloc_bytes",
-                            number_json(span->alloc_value, !sp_spans_alloc_is_known(alloc, span)));
+        set_alloc(json, alloc, span);
     if (wall.type)
         json_object_set_new(json, "queued_ns",
                             number_json(span->queued_ns, sp_wall_columns_hide(wall, span)));

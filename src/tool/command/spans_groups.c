@@ -15,8 +15,9 @@ static const char *const sum_names[SUMS] = {"total", "alloc", "wall", "queue"};
 
 /* The columns that have room before the names. */
 typedef struct groups_layout {
-    const sp_model_type *alloc, *wall; /* of the columns; NULL: the files have no such type */
-    bool narrow;                       /* show only the quantiles p50 and p99 */
+    sp_alloc_column alloc;
+    const sp_model_type *wall; /* of the column; NULL: the files have no such type */
+    bool narrow;               /* show only the quantiles p50 and p99 */
     bool useful[SUMS], shown[SUMS];
     unsigned name;
 } groups_layout;
@@ -41,7 +42,8 @@ static groups_layout useful_columns(const sp_model *model, const sp_groups *grou
                             .wall = wall.type,
                             .name = SP_SPANS_WHOLE_NAME,
                             .useful = {[TOTAL] = true}};
-    layout.useful[ALLOC] = layout.alloc != NULL;
+    layout.useful[TOTAL] = layout.alloc.type != sp_measured_type(model);
+    layout.useful[ALLOC] = layout.alloc.type != NULL;
     layout.useful[WALL] = wall.total;
     layout.useful[QUEUE] = has_queue(groups) || groups->order == SP_GROUPS_BY_QUEUE;
     memcpy(layout.shown, layout.useful, sizeof layout.shown);
@@ -56,7 +58,14 @@ static int sorted_column(const groups_layout *layout, sp_groups_order order)
                                   [SP_GROUPS_BY_ALLOC] = ALLOC,
                                   [SP_GROUPS_BY_WALL] = WALL,
                                   [SP_GROUPS_BY_QUEUE] = QUEUE};
-    return layout->useful[columns[order]] ? columns[order] : TOTAL;
+    int otherwise = layout->useful[TOTAL] ? TOTAL : ALLOC;
+    return layout->useful[columns[order]] ? columns[order] : otherwise;
+}
+
+/* The width of a column of sums, with the space after it. */
+static unsigned width_of(const groups_layout *layout, int column)
+{
+    return column == ALLOC ? sp_spans_alloc_width(layout->alloc) : SUM;
 }
 
 /* Choose the columns. On a narrow terminal, only one sum has room: the one that the groups are
@@ -70,7 +79,12 @@ static groups_layout fit(const sp_model *model, const sp_groups *groups,
         return layout;
     unsigned used = FRONT + 2 * DURATIONS;
     for (int i = 0; i < SUMS; i++)
-        used += layout.shown[i] ? SUM : 0;
+        used += layout.shown[i] ? width_of(&layout, i) : 0;
+    if (layout.alloc.has_error && !leaves_name(used, terminal)) {
+        used -= sp_spans_alloc_width(layout.alloc);
+        layout.alloc.has_error = false;
+        used += sp_spans_alloc_width(layout.alloc);
+    }
     layout.narrow = !leaves_name(used, terminal);
     if (layout.narrow)
         used -= 2 * (DURATIONS - NARROW);
@@ -79,7 +93,7 @@ static groups_layout fit(const sp_model *model, const sp_groups *groups,
         if (!layout.shown[column] || column == sorted_column(&layout, groups->order))
             continue;
         layout.shown[column] = false;
-        used -= SUM;
+        used -= width_of(&layout, column);
     }
     layout.name = sp_spans_rest_of_line(terminal, used);
     return layout;
@@ -106,7 +120,9 @@ static void add_head(sp_buffer *out, const char *type, const groups_layout *layo
     for (int i = 0; i < 2; i++)
         add_columns(out, layout->narrow, "p50", "p95", "p99", "max");
     for (int i = 0; i < SUMS; i++)
-        if (layout->shown[i])
+        if (layout->shown[i] && i == ALLOC)
+            sp_spans_alloc_head(out, layout->alloc);
+        else if (layout->shown[i])
             sp_buffer_printf(out, "%*s  ", SUM - 2, sum_names[i]);
     sp_buffer_printf(out, "name%s\n", terminal->color ? "\033[0m" : "");
 }
@@ -142,19 +158,20 @@ static void add_values(sp_buffer *out, bool narrow, const sp_group *group,
 
 /* Add the sums over all spans of the name. */
 static void add_sums(sp_buffer *out, const groups_layout *layout, const sp_group *group,
-                     const sp_model_type *type)
+                     const sp_model_type *type, const sp_terminal *terminal)
 {
     char texts[SUMS][SP_VALUE_LENGTH] = {"-", "-", "-", "-"};
     if (group->known)
         sp_spans_format_value(texts[TOTAL], type, group->total_value, group->total_value);
-    if (layout->alloc && group->known_alloc)
-        sp_spans_format_value(texts[ALLOC], layout->alloc, group->total_alloc, group->total_alloc);
     if (layout->wall && group->known_wall)
         sp_spans_format_value(texts[WALL], layout->wall, group->total_wall, group->total_wall);
     if (group->queued_ns)
         sp_format_duration(texts[QUEUE], group->queued_ns);
     for (int i = 0; i < SUMS; i++)
-        if (layout->shown[i])
+        if (layout->shown[i] && i == ALLOC)
+            sp_spans_alloc_sum_cell(out, layout->alloc, group->total_alloc, group->alloc_variance,
+                                    group->known_alloc > 0, terminal);
+        else if (layout->shown[i])
             sp_buffer_printf(out, "%*s  ", SUM - 2, texts[i]);
 }
 
@@ -214,7 +231,7 @@ void sp_spans_groups(sp_buffer *out, const sp_model *model, const sp_groups *gro
                          (unsigned long long)group->errors);
         add_durations(out, layout.narrow, &group->duration);
         add_values(out, layout.narrow, group, type);
-        add_sums(out, &layout, group, type);
+        add_sums(out, &layout, group, type, terminal);
         sp_spans_add_cell(out, group->name, layout.name, false, terminal);
         sp_buffer_add_char(out, '\n');
     }
@@ -247,9 +264,14 @@ static json_t *group_json(const sp_model *model, const sp_group *group)
                              quantiles_json(&group->duration), "value",
                              is_known ? quantiles_json(&group->value) : json_null(), "total_value",
                              sum_json(group->total_value, is_known));
-    if (sp_spans_alloc_type(model))
-        json_object_set_new(json, "alloc_bytes",
-                            sum_json(group->total_alloc, group->known_alloc > 0));
+    const sp_model_type *alloc = sp_spans_alloc_type(model);
+    if (alloc) {
+        is_known = group->known_alloc > 0;
+        json_object_set_new(json, "alloc_bytes", sum_json(group->total_alloc, is_known));
+        json_object_set_new(
+            json, "alloc_error",
+            sp_spans_alloc_error_json(alloc, group->total_alloc, group->alloc_variance, is_known));
+    }
     if (sp_wall_columns_find(model).type) {
         json_object_set_new(json, "total_wall", sum_json(group->total_wall, group->known_wall > 0));
         json_object_set_new(json, "queued_ns", sum_json(group->queued_ns, group->known_wall > 0));

@@ -10,7 +10,7 @@
 /* The columns to show. Some are left out on a narrow terminal; --json always has them. */
 typedef struct table_layout {
     sp_wall_columns wall;
-    const sp_model_type *alloc; /* NULL: no such column */
+    sp_alloc_column alloc;
     bool is_measured; /* the files have samples; false: value, own time and samples are unknown */
     bool value, own, status, samples, trace_id;
     unsigned service, name; /* widths; a service of 0: no such column */
@@ -45,7 +45,7 @@ static bool same_alloc(const sp_model_type *measured, const sp_model_span *x,
                        const sp_model_span *y)
 {
     return sp_hides_total(measured, x) == sp_hides_total(measured, y) &&
-           x->alloc_value == y->alloc_value;
+           x->alloc_value == y->alloc_value && x->alloc_variance == y->alloc_variance;
 }
 
 static bool same_status(const sp_model_type *measured, const sp_model_span *x,
@@ -85,10 +85,12 @@ static bool differs(const sp_model *model, const uint32_t *list, size_t count, e
     return differs_in(sp_measured_type(model), model, list, count, equal);
 }
 
-static const sp_model_type *useful_alloc(const sp_model *model, const uint32_t *list, size_t count)
+static sp_alloc_column useful_alloc(const sp_model *model, const uint32_t *list, size_t count)
 {
-    const sp_model_type *type = sp_spans_alloc_column(model);
-    return type && differs_in(type, model, list, count, same_alloc) ? type : NULL;
+    sp_alloc_column column = sp_spans_alloc_column(model);
+    if (column.type && !differs_in(column.type, model, list, count, same_alloc))
+        column.type = NULL;
+    return column;
 }
 
 /* The width of the column of services. It is shown only when there are several services. */
@@ -104,6 +106,12 @@ static unsigned service_columns(const sp_model *model, const uint32_t *list, siz
     return columns > 20 ? 20 : columns;
 }
 
+/* Whether the measured type is that of the column of allocated bytes. */
+static bool repeats_alloc(const sp_model *model)
+{
+    return sp_spans_alloc_column(model).type == sp_measured_type(model);
+}
+
 /* The columns with different values, before the width of the terminal is considered. */
 static table_layout useful_columns(const sp_model *model, const uint32_t *list, size_t count)
 {
@@ -111,7 +119,8 @@ static table_layout useful_columns(const sp_model *model, const uint32_t *list, 
     return (table_layout){.wall = sp_wall_columns_find(model),
                           .alloc = useful_alloc(model, list, count),
                           .is_measured = is_measured,
-                          .value = is_measured && differs(model, list, count, same_value),
+                          .value = is_measured && !repeats_alloc(model) &&
+                                   differs(model, list, count, same_value),
                           .own = is_measured && differs(model, list, count, same_own),
                           .samples = is_measured && differs(model, list, count, same_samples),
                           .status = differs(model, list, count, same_status),
@@ -124,16 +133,14 @@ static table_layout useful_columns(const sp_model *model, const uint32_t *list, 
 static void fit_alloc(table_layout *layout, unsigned *used, bool by_alloc,
                       const sp_terminal *terminal)
 {
-    unsigned width = sp_spans_alloc_width(layout->alloc);
-    if (sp_spans_take_room(used, width, terminal))
+    sp_alloc_column alloc = layout->alloc;
+    if (sp_spans_fit_alloc(&layout->alloc, used, terminal) || !by_alloc || !layout->wall.bar)
         return;
     unsigned with_bar = sp_wall_columns_width(layout->wall);
-    if (by_alloc && layout->wall.bar) {
-        layout->wall.bar = false;
-        *used += width + sp_wall_columns_width(layout->wall) - with_bar;
-    } else {
-        layout->alloc = NULL;
-    }
+    layout->wall.bar = false;
+    alloc.has_error = false;
+    layout->alloc = alloc;
+    *used += sp_spans_alloc_width(alloc) + sp_wall_columns_width(layout->wall) - with_bar;
 }
 
 static table_layout fit_columns(table_layout layout, bool by_alloc, const sp_terminal *terminal)
@@ -202,7 +209,7 @@ static void add_line(sp_buffer *out, const sp_model *model, const sp_model_span 
     add_sampled(out, layout->value, total);
     add_sampled(out, layout->own, own);
     sp_wall_columns_cells(out, layout->wall, span, terminal);
-    sp_spans_alloc_cell(out, layout->alloc, span);
+    sp_spans_alloc_cell(out, layout->alloc, span, terminal);
     if (layout->samples)
         sp_buffer_printf(out, "%7s  ",
                          sp_spans_format_count(samples, span->total_count, is_hidden));
@@ -227,14 +234,14 @@ static void add_same_value(sp_buffer *out, bool is_there, const char *name, cons
 }
 
 static void add_same_alloc(sp_buffer *out, const sp_model *model, const sp_model_span *first,
-                           const table_layout *useful)
+                           const table_layout *useful, const sp_terminal *terminal)
 {
-    const sp_model_type *type = sp_spans_alloc_column(model);
-    char text[SP_VALUE_LENGTH];
-    if (!type || useful->alloc)
+    sp_alloc_column column = sp_spans_alloc_column(model);
+    if (!column.type || useful->alloc.type)
         return;
-    sp_spans_format_alloc(text, type, first);
-    sp_buffer_printf(out, "alloc %s, ", text);
+    sp_buffer_add_string(out, "alloc ");
+    sp_spans_add_alloc(out, column, first, terminal);
+    sp_buffer_add_string(out, ", ");
 }
 
 /* Add the values that all lines have in common. FIRST is the span of one of them. */
@@ -249,9 +256,9 @@ static void add_same(sp_buffer *out, const sp_model *model, const sp_model_span 
     bool is_known = useful->is_measured;
     sp_spans_format_total(total, model, first);
     sp_spans_format_own(own, model, first);
-    add_same_value(out, useful->value || !is_known, type->name, total);
+    add_same_value(out, useful->value || !is_known || repeats_alloc(model), type->name, total);
     add_same_value(out, useful->own || !is_known, "own", own);
-    add_same_alloc(out, model, first, useful);
+    add_same_alloc(out, model, first, useful, terminal);
     if (!useful->samples && is_known)
         sp_buffer_printf(
             out, "samples %s, ",

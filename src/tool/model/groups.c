@@ -105,8 +105,10 @@ static void find_alloc(const maker *maker, const member *members, size_t count, 
         if (sp_hides_total(maker->alloc, span))
             continue;
         group->known_alloc++;
-        if (!maker->nested[members[i].span])
-            sp_sum_add(&group->total_alloc, span->alloc_value);
+        if (maker->nested[members[i].span])
+            continue;
+        sp_sum_add(&group->total_alloc, span->alloc_value);
+        group->alloc_variance += span->alloc_variance;
     }
 }
 

@@ -24,7 +24,8 @@ typedef struct sp_group {
     /* The sums over the known spans, of the time type and of allocated bytes. A span below another
      * span of the group adds nothing, because the value of the outer span includes it. */
     uint64_t total_value, total_alloc;
-    uint64_t known_alloc; /* the number of spans whose allocated bytes are known */
+    double alloc_variance; /* of total_alloc, as far as the sampling makes it */
+    uint64_t known_alloc;  /* the number of spans whose allocated bytes are known */
     /* The same for wall time, and the time in which no thread carried these spans (queued.h). */
     uint64_t total_wall, known_wall, queued_ns;
 } sp_group;

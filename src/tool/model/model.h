@@ -59,6 +59,7 @@ typedef struct sp_model_span {
     uint64_t wall_ns[SP_WHERE_COUNT];
     /* Values of allocated bytes (see sp_model_alloc_type), with all descendants. */
     uint64_t alloc_value, alloc_count;
+    double alloc_variance; /* of alloc_value, as far as the sampling makes it */
     /* After sp_model_find_queued (queued.h): the time in which no thread carried the span; 0: none,
      * or it may be chance. */
     uint64_t queued_ns;

@@ -243,6 +243,7 @@ static void count_own(sp_model *model)
         if (sample->type == alloc) {
             sp_sum_add(&span->alloc_value, sample->value);
             sp_sum_add(&span->alloc_count, sample->count);
+            span->alloc_variance += sp_model_sampling_variance(model, i);
         }
     }
 }
@@ -261,6 +262,7 @@ int sp_model_count_spans(sp_model *model)
         sp_sum_add(&parent->total_count, span->total_count);
         sp_sum_add(&parent->alloc_value, span->alloc_value);
         sp_sum_add(&parent->alloc_count, span->alloc_count);
+        parent->alloc_variance += span->alloc_variance;
         for (int k = 0; k < SP_WHERE_COUNT; k++)
             sp_sum_add(&parent->wall_ns[k], span->wall_ns[k]);
     }

@@ -737,6 +737,48 @@ class Allocations(ToolTest):
             self.assertTrue(all(len(line) <= 80 for line in lines if ":" not in line), lines)
             self.assertEqual((lines[1].split()[-2], lines[-1][:len(left)]), (head, left))
 
+    def write_blocks(self, cpu=SAMPLES):
+        """/report: 4 sampled blocks of 64 MiB, which are certain. query: 9 samples of small blocks, of 512 KiB each, ± 3 of them."""
+        d = Dictionary()
+        rows = [(("main", "report"), REPORT_TRACE, REPORT, 4 * 65536 * KIB, 4), (("main", "query"), REPORT_TRACE, QUERY, 9 * 512 * KIB, 9 * 512 * KIB // 16),
+                (("main", "cart"), CART_TRACE, CART, 65536 * KIB, 1)]
+        made = [profile(d, [row[:3] + (row[number],) for row in rows], 512 * KIB, (kind, unit, "space", "bytes"), {})
+                for number, kind, unit in ((3, "alloc_space", "bytes"), (4, "alloc_objects", "count"))]
+        made += [profile(d, cpu, 10 * MS, ("samples", "count", "cpu", "nanoseconds"), COUNTS)] if cpu else []
+        self.write("shop.traces.jsonl", json_lines(traces()))
+        self.write("shop.profiles.jsonl", json_lines(request(d, *made)))
+
+    def test_values_have_their_standard_error(self):
+        for cpu in (SAMPLES, None):
+            self.write_blocks(cpu)
+            lines = self.answer("spans", "shop", "--sort", "alloc").splitlines()
+            column = 3 if cpu else 2
+            self.assertEqual([re.split("  +", line.strip())[column] for line in lines[1:6]],
+                             ["260 MiB ± 1.50 MiB", "64.0 MiB", "4.50 MiB ± 1.50 MiB", "<512 KiB", "<512 KiB"])
+            self.assertEqual(lines[0].split().count("alloc") + lines[0].split().count("alloc_sp"), 1)
+            self.assertIn("260 MiB ± 1.50 MiB  " + REPORT, self.answer("spans", "shop", "--trace", REPORT_TRACE))
+            self.assertIn("260 MiB +- 1.50 MiB  " + REPORT, self.answer("spans", "shop", "--trace", REPORT_TRACE, locale="C"))
+            self.assertRegex(self.answer("spans", "shop", "--by-name"), r"4.50 MiB ± 1.50 MiB  query\n")
+            self.assertIn("alloc <512 KiB, ", self.answer("spans", "shop", "--name", "render", "--name", "compress"))
+            for more in ([], ["--by-name"]):
+                rows = self.answer_json("spans", "shop", "--json", *more)["groups" if more else "spans"]
+                self.assertEqual({row["name"]: row["alloc_error"] for row in rows},
+                                 {"GET /report": 1536 * KIB, "query": 1536 * KIB, "GET /cart": 0, "render": 512 * KIB, "compress": 512 * KIB})
+
+    def test_a_narrow_terminal_has_values_without_errors(self):
+        self.write_blocks()
+        self.assertIn("±", "".join(self.on_terminal("spans", "shop", "--sort", "alloc", columns=160)))
+        for more in ([], ["--by-name"], ["--trace", REPORT_TRACE]):
+            lines = self.on_terminal("spans", "shop", "--sort", "alloc", *more, columns=80)
+            self.assertTrue(all(len(line) <= 80 for line in lines if ":" not in line), lines)
+            self.assertIn("260 MiB", "".join(lines))
+            self.assertNotIn("±", "".join(lines))
+
+    def test_without_objects_the_error_is_not_known(self):
+        self.write_files()
+        self.assertNotIn("±", self.answer("spans", "shop"))
+        self.assertEqual({s["alloc_error"] for s in self.answer_json("spans", "shop", "--json")["spans"]}, {None})
+
     def test_without_samples_of_allocations_it_is_told_how_to_record_them(self):
         self.write_shop()
         self.refuse(1, "spans", "shop", "--sort", "alloc", says=("--sort alloc", "no samples of allocations", "SPANPROF_PROFILES=cpu,alloc", "LD_PRELOAD"))
