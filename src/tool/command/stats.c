@@ -22,20 +22,21 @@
 
 #define PREFIX         "spanprof."
 #define DROPPED_PREFIX "spanprof.dropped."
-#define LOCK_NS_KEY    "spanprof.lock_ns"
+#define SAMPLES_PREFIX "spanprof.samples."
 /* a value that is an array of maps */
 #define UNATTRIBUTED_THREADS_KEY "spanprof.unattributed_ns.threads"
 #define STACKS_PREFIX            "spanprof.stacks."
 /* counted in addition to the ends, so not a part of their sum */
 #define BY_POINTER "by_frame_pointer"
 /* these samples lost their frames; shown as an end of stacks */
-#define FOLDED_KEY "spanprof.samples.folded"
+#define FOLDED_KEY SAMPLES_PREFIX "folded"
 
 /* Sums of the attributes of one type's profiles. */
 typedef struct type_stats {
     /* some profile has these counts; if false, linked and none are counted from the samples */
     bool told;
     uint64_t linked, none, unknown, boundary, unattributed_ns;
+    uint64_t linked_samples, unlinked_samples; /* counted from the samples */
     uint64_t lock_ns;      /* the average waiting time between two samples; 0: unknown */
     json_t *dropped;       /* object: reason to count */
     uint64_t from_outside; /* profiles that `run --attach` took */
@@ -65,6 +66,13 @@ static const char *key_of(const Sp__Profiles__ProfilesDictionary *dictionary,
                : "";
 }
 
+/* Whether KEY counts the samples of a profile, as groups or as ends of stacks. */
+static bool counts_samples(const char *key)
+{
+    return strncmp(key, SAMPLES_PREFIX, strlen(SAMPLES_PREFIX)) == 0 ||
+           strncmp(key, STACKS_PREFIX, strlen(STACKS_PREFIX)) == 0;
+}
+
 static void add_number(type_stats *type, const char *key, int64_t number)
 {
     static const struct {
@@ -85,7 +93,7 @@ static void add_number(type_stats *type, const char *key, int64_t number)
         sp_stats_add(type->stacks, key + strlen(STACKS_PREFIX), number);
     if (strcmp(key, FOLDED_KEY) == 0)
         sp_stats_add(type->stacks, "folded", number);
-    if (strcmp(key, LOCK_NS_KEY) == 0 && number > 0)
+    if (strcmp(key, SP_LOCK_NS_KEY) == 0 && number > 0)
         type->lock_ns = (uint64_t)number;
     sp_wall_stats_attribute(&type->wall, key, number);
     for (size_t i = 0; i < SP_ARRAY_LENGTH(all); i++) {
@@ -154,6 +162,7 @@ static void add_profile(stats *stats, const sp_model_profile *profile)
 {
     const Sp__Profiles__ProfilesDictionary *dictionary = profile->dictionary;
     type_stats *type = &stats->types[profile->type];
+    bool is_old = stats->model->types[profile->type].is_snapshot && !profile->sample_numbers;
     for (size_t i = 0; i < profile->message->n_attribute_indices; i++) {
         int32_t index = profile->message->attribute_indices[i];
         if (index < 0 || (size_t)index >= dictionary->n_attribute_table)
@@ -161,7 +170,8 @@ static void add_profile(stats *stats, const sp_model_profile *profile)
         const Sp__Profiles__KeyValueAndUnit *attribute = dictionary->attribute_table[index];
         const Sp__Common__AnyValue *value = attribute->value;
         const char *key = key_of(dictionary, attribute);
-        if (!value || strncmp(key, PREFIX, strlen(PREFIX)) != 0)
+        /* Only the last snapshot counts. */
+        if (!value || strncmp(key, PREFIX, strlen(PREFIX)) != 0 || (is_old && counts_samples(key)))
             continue;
         if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE)
             take_number(stats, type, key, value->int_value);
@@ -181,6 +191,7 @@ static void count_samples(stats *stats)
         type_stats *type = &stats->types[sample->type];
         if (sample->link)
             sp_sum_add(&stats->linked_samples, sample->count);
+        sp_sum_add(sample->link ? &type->linked_samples : &type->unlinked_samples, sample->count);
         if (model->types[sample->type].is_wall)
             sp_wall_stats_sample(&type->wall, model, sample);
         if (!type->told)
@@ -190,6 +201,14 @@ static void count_samples(stats *stats)
 }
 
 /* ---- forms ---- */
+
+/* What the groups and the ends of stacks are counted in. */
+static const char *counted_in(const sp_model_type *type, const type_stats *stats)
+{
+    if (!stats->told || !type->has_draws)
+        return "samples";
+    return type->is_wait ? "waits" : "objects";
+}
 
 static json_t *type_json(const sp_model_type *type, const type_stats *stats)
 {
@@ -202,6 +221,8 @@ static json_t *type_json(const sp_model_type *type, const type_stats *stats)
                   "unattributed_ns", (json_int_t)stats->unattributed_ns, "unattributed_threads",
                   stats->unattributed_threads, "stacks", stats->stacks, "dropped", stats->dropped,
                   "engine", stats->engine, "engine_reason", stats->engine_reason);
+    json_object_set_new(json, "linked_samples", json_integer((json_int_t)stats->linked_samples));
+    json_object_set_new(json, "counted", json_string(counted_in(type, stats)));
     if (type->is_wall)
         json_object_set_new(json, "wall", sp_wall_stats_json(&stats->wall, type));
     return json;
@@ -219,6 +240,20 @@ static int write_json(const stats *stats)
                   "links_with_span", (json_int_t)stats->links_with_span, "producers",
                   stats->producers, "misuse", stats->misuse, "types", types),
         NULL);
+}
+
+/* Add a line with the number of samples of a group, or "-" when it is not known, and what they
+ * stand for. */
+static void add_estimated(sp_buffer *out, const char *name, const uint64_t *samples, uint64_t part,
+                          uint64_t whole, const char *counted)
+{
+    char text[24] = "-";
+    if (samples)
+        snprintf(text, sizeof text, "%" PRIu64, *samples);
+    sp_buffer_printf(out, "  %-12s %10s  about %10" PRIu64 " %s", name, text, part, counted);
+    if (whole)
+        sp_buffer_printf(out, "  %6.2f %%", 100.0 * (double)part / (double)whole);
+    sp_buffer_add_char(out, '\n');
 }
 
 /* Add a line with a count and its share. EXPLAINED is the name whose explanation the line gets. */
@@ -250,7 +285,8 @@ static void print_unattributed_threads(sp_buffer *out, json_t *threads, sp_stats
 }
 
 /* Add how many stacks are complete, and why the others are not. */
-static void add_stacks(sp_buffer *out, json_t *stacks, sp_stats_explain *explain)
+static void add_stacks(sp_buffer *out, json_t *stacks, const char *counted,
+                       sp_stats_explain *explain)
 {
     const char *end;
     json_t *count;
@@ -262,7 +298,9 @@ static void add_stacks(sp_buffer *out, json_t *stacks, sp_stats_explain *explain
         if (strcmp(end, BY_POINTER) != 0)
             sp_stats_add_to(&whole, json_integer_value(count));
     }
-    sp_buffer_add_string(out, "  stacks\n");
+    bool is_estimated = strcmp(counted, "samples") != 0;
+    sp_buffer_printf(out, "  stacks%s%s\n", is_estimated ? ", in estimated " : "",
+                     is_estimated ? counted : "");
     sp_stats_explain_line(explain, out, "stacks", "");
     json_object_foreach(stacks, end, count)
     {
@@ -325,12 +363,40 @@ static void add_type_head(sp_buffer *out, const sp_model *model, uint32_t number
     sp_buffer_add_char(out, '\n');
 }
 
-static void add_groups(sp_buffer *out, const type_stats *stats, sp_stats_explain *explain)
+/* Add the groups of a type whose attributes count what the samples stand for. The samples without
+ * a span are counted together, so their number is known only if one group has all of them. */
+static void add_estimated_groups(sp_buffer *out, const type_stats *stats, const char *counted,
+                                 uint64_t whole, sp_stats_explain *explain)
 {
+    static const uint64_t zero;
+    const struct {
+        const char *name;
+        uint64_t part;
+    } rows[] = {{"none", stats->none}, {"unknown", stats->unknown}, {"boundary", stats->boundary}};
+    add_estimated(out, "linked", &stats->linked_samples, stats->linked, whole, counted);
+    sp_stats_explain_line(explain, out, "links", "linked_estimated");
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(rows); i++) {
+        bool has_all = rows[i].part == whole - stats->linked;
+        const uint64_t *samples = rows[i].part == 0 ? &zero
+                                  : has_all         ? &stats->unlinked_samples
+                                                    : NULL;
+        add_estimated(out, rows[i].name, samples, rows[i].part, whole, counted);
+        sp_stats_explain_line(explain, out, "links", rows[i].name);
+    }
+}
+
+static void add_groups(sp_buffer *out, const sp_model_type *type, const type_stats *stats,
+                       sp_stats_explain *explain)
+{
+    const char *counted = counted_in(type, stats);
     uint64_t whole = stats->linked;
     sp_sum_add(&whole, stats->none);
     sp_sum_add(&whole, stats->unknown);
     sp_sum_add(&whole, stats->boundary);
+    if (strcmp(counted, "samples") != 0) {
+        add_estimated_groups(out, stats, counted, whole, explain);
+        return;
+    }
     add_share(out, "linked", "linked", stats->linked, whole, explain);
     add_share(out, "none", "none", stats->none, whole, explain);
     add_share(out, "unknown", stats->from_outside ? "unknown_from_outside" : "unknown",
@@ -367,12 +433,12 @@ static void add_type(sp_buffer *out, const sp_model *model, uint32_t number,
     const sp_model_type *type = &model->types[number];
     add_type_head(out, model, number, stats);
     sp_stats_explain_line(explain, out, "type", type->name);
-    add_groups(out, stats, explain);
+    add_groups(out, type, stats, explain);
     if (type->is_wall)
         sp_wall_stats_text(out, &stats->wall, type, explain);
     else if (strcmp(type->unit, "nanoseconds") == 0)
         add_unattributed_time(out, stats, explain);
-    add_stacks(out, stats->stacks, explain);
+    add_stacks(out, stats->stacks, counted_in(type, stats), explain);
     add_drops(out, stats->dropped, explain);
 }
 

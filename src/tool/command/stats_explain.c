@@ -26,7 +26,10 @@ static const explanation explanations[] = {
      "one."},
     {"links", "linked",
      "Samples that belong to a span, in periods (CPU time), visits (wall time) or estimated "
-     "calls (memory, locks). The more the better."},
+     "calls (own values). The more the better."},
+    {"links", "linked_estimated",
+     "Samples that belong to a span, then how many objects or waits they stand for, and the share "
+     "of these. The more the better. Where the number of samples is not known, the line has -."},
     {"links", "none",
      "Samples under no span, or under one that is not sampled. Many: start-up and background work, "
      "or work that moved to another thread without its context (docs/design/carriers.md)."},
@@ -92,7 +95,8 @@ static const explanation explanations[] = {
      "Waiting by the kind of file descriptor. Below: time, its share of all wall time, the kind."},
     {"descriptors", NULL, "Time in which threads waited for a descriptor of this kind."},
     {"stacks", "",
-     "How the stacks ended. Below: samples, their share, the end. Good: nearly all are complete."},
+     "How the stacks ended. Below: samples (of memory and locks the objects or waits that they "
+     "stand for), their share, the end. Good: nearly all are complete."},
     {"stacks", "complete", "The stack reaches the start of the thread."},
     {"stacks", "truncated",
      "The stack was deeper than SPANPROF_MAX_DEPTH, and frames are missing. Many: raise it."},

@@ -96,8 +96,7 @@ bool sp_flame_shares(sp_flame_tree *tree, double percent)
     if (done) {
         const sp_cluster_visitor visitor = {&state, add_path, end_cluster};
         tree->whole.clusters = clusters.requests;
-        tree->whole.unseen_event =
-            sp_model_bytes_period(&tree->selection->model->types[tree->selection->type]);
+        tree->whole.unseen_event = tree->selection->model->types[tree->selection->type].draw_period;
         tree->whole.event_squares = sp_clusters_visit(&clusters, &visitor);
     }
     sp_clusters_deinit(&clusters);

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes how many samples of allocations were taken. The files do not contain this number: each
- * of their samples is a sum of bytes, or of objects, over all blocks of a stack and a span. But a
- * block of S bytes is sampled with the probability p = 1 - exp(-S / R), where R is the period. A
- * sampled block then stands for S / p bytes and 1 / p objects. So bytes / objects is the size S,
- * and objects * p is the number of sampled blocks. The result is exact when all blocks have one
- * size, and otherwise a little too large.
+/* Computes how many samples of allocations, and of waits for locks, were taken. The files do not
+ * contain this number: each of their samples is a sum of bytes, or of objects, over all blocks of a
+ * stack and a span. But a block of S bytes is sampled with the probability p = 1 - exp(-S / R),
+ * where R is the period. A sampled block then stands for S / p bytes and 1 / p objects. So bytes /
+ * objects is the size S, and objects * p is the number of sampled blocks. The result is exact when
+ * all blocks have one size, and otherwise a little too large.
  *
  * The number of objects is rounded in the files, and the number of bytes is almost exact. So p is
  * computed from the bytes that a sampled block stands for. When the blocks of a stack have several
  * sizes, p is that of a block with their mean size. The error of the bytes is then a little too
- * large, and that of the objects may be too small. */
+ * large, and that of the objects may be too small.
+ *
+ * Waits for locks are sampled in the same way: time instead of bytes, waits instead of objects. */
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/compiler.h"
 #include "tool/model/model.h"
 #include "tool/model/sum.h"
 #include "tool/text/messages.h"
@@ -71,7 +75,7 @@ static double chance_of(double bytes, double period)
 
 static void count_pair(const pair *pair, sp_model *model)
 {
-    double period = sp_model_bytes_period(&model->types[pair->space]);
+    double period = model->types[pair->space].draw_period;
     for (uint32_t i = 0; i < model->sample_index.count; i++) {
         sp_model_sample *space = &model->samples[i];
         if (space->type != pair->space || space->value == 0)
@@ -95,10 +99,18 @@ static void sum_samples(sp_model *model, uint32_t type)
             sp_sum_add(&model->types[type].samples, model->samples[i].count);
 }
 
-double sp_model_bytes_period(const sp_model_type *type)
+/* The period of the type NUMBER: in bytes, or the nanoseconds of waiting that its profiles have as
+ * an attribute. 0: it is not known. */
+static double period_of(const sp_model *model, uint32_t number)
 {
-    bool is_bytes = strcmp(type->unit, "bytes") == 0 && strcmp(type->period_unit, "bytes") == 0;
-    return is_bytes && type->period > 1 ? (double)type->period : 0;
+    const sp_model_type *type = &model->types[number];
+    if (strcmp(type->unit, "bytes") == 0 && strcmp(type->period_unit, "bytes") == 0)
+        return type->period > 1 ? (double)type->period : 0;
+    uint64_t ns = 0;
+    for (size_t i = 0; type->is_wait && !ns && i < model->profile_count; i++)
+        if (model->profiles[i].type == number)
+            ns = sp_model_profile_number(&model->profiles[i], SP_LOCK_NS_KEY);
+    return (double)ns;
 }
 
 double sp_model_miss_chance(const sp_model *model, uint32_t number)
@@ -124,8 +136,10 @@ static bool count_named(sp_model *model, const char *space, const char *objects)
 {
     pair pair = {.space = sp_model_type_of_name(model, space),
                  .objects = sp_model_type_of_name(model, objects)};
+    if (pair.space != SP_MODEL_NONE)
+        model->types[pair.space].draw_period = period_of(model, pair.space);
     if (pair.space == SP_MODEL_NONE || pair.objects == SP_MODEL_NONE ||
-        sp_model_bytes_period(&model->types[pair.space]) == 0)
+        model->types[pair.space].draw_period == 0)
         return true;
     bool done = make_chances(model) && index_objects(&pair, model);
     if (done) {
@@ -141,9 +155,17 @@ static bool count_named(sp_model *model, const char *space, const char *objects)
 
 int sp_model_count_draws(sp_model *model)
 {
-    bool done = count_named(model, "alloc_space", "alloc_objects") &&
-                count_named(model, "alloc_space_innermost", "alloc_objects_innermost") &&
-                count_named(model, "inuse_space", "inuse_objects") &&
-                count_named(model, "inuse_space_innermost", "inuse_objects_innermost");
+    static const char *const names[][2] = {{"alloc_space", "alloc_objects"},
+                                           {"inuse_space", "inuse_objects"},
+                                           {"delay", "contentions"},
+                                           {"condition_delay", "condition_waits"},
+                                           {"semaphore_delay", "semaphore_waits"}};
+    bool done = true;
+    for (size_t i = 0; done && i < SP_ARRAY_LENGTH(names); i++) {
+        char space[32], objects[32];
+        snprintf(space, sizeof space, "%s_innermost", names[i][0]);
+        snprintf(objects, sizeof objects, "%s_innermost", names[i][1]);
+        done = count_named(model, names[i][0], names[i][1]) && count_named(model, space, objects);
+    }
     return done ? SP_TOOL_DONE : sp_tool_no_memory();
 }

@@ -112,13 +112,12 @@ bool sp_functions_sum(sp_functions *functions, const sp_selection *selection, bo
 {
     const sp_model *model = selection->model;
     size_t strings = model->strings.count + (size_t)1;
-    *functions =
-        (sp_functions){.model = model,
-                       .total = calloc(strings, sizeof *functions->total),
-                       .self = calloc(strings, sizeof *functions->self),
-                       .unseen_event = sp_model_bytes_period(&model->types[selection->type]),
-                       .requests = count_requests(selection),
-                       .seconds = count_seconds(selection)};
+    *functions = (sp_functions){.model = model,
+                                .total = calloc(strings, sizeof *functions->total),
+                                .self = calloc(strings, sizeof *functions->self),
+                                .unseen_event = model->types[selection->type].draw_period,
+                                .requests = count_requests(selection),
+                                .seconds = count_seconds(selection)};
     summing state = {.functions = functions,
                      .values = calloc(strings, sizeof *state.values),
                      .listed = malloc(strings * sizeof *state.listed)};

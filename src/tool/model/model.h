@@ -81,7 +81,10 @@ typedef struct sp_model_type {
     bool has_waiting_samples;
     bool is_snapshot; /* what was allocated at a moment: the last profile of each process counts */
     bool has_ages;    /* some sample says how old its blocks are */
-    bool has_draws;   /* the files show how many blocks were sampled */
+    /* After sp_model_count_draws, of allocations and waits for locks. */
+    bool has_draws; /* the files show how many blocks or waits were sampled */
+    double
+        draw_period; /* the least value that a sample stands for, in the type's unit; 0: unknown */
     bool is_contention; /* waits for locks: samples may name the holder */
     bool is_wait;       /* waits for locks, conditions or semaphores: samples may name the lock */
     bool has_locks;     /* some sample names the lock that it waited for */
@@ -108,6 +111,7 @@ typedef enum sp_outlived {
 #define SP_HOLDER_STACK_KEY  "spanprof.holder.stack"
 #define SP_LOCK_NAME_KEY     "spanprof.lock.name"
 #define SP_LOCK_ADDRESS_KEY  "spanprof.lock.address"
+#define SP_LOCK_NS_KEY       "spanprof.lock_ns"
 
 /* The key of `locks`: two strings. A name alone does not identify a lock, because a program may
  * have several static locks of one name. */
@@ -298,19 +302,17 @@ bool sp_is_snapshot_name(const char *name);
 /* What a wait that the attributes call a wait for a lock was for, as far as STACK shows it:
  * SP_WHERE_CONDITION, SP_WHERE_SEMAPHORE, SP_WHERE_JOIN, else SP_WHERE_LOCK. In lock_kind.c. */
 sp_where sp_model_lock_kind(const sp_model *model, uint32_t stack);
-/* Set the counts of allocation samples, both of bytes and of objects, to the number of samples that
- * were taken, and make `chances`. Call it when the model has all samples. In draws.c. */
+/* Set the counts of samples of allocations, both of bytes and of objects, and of waits for locks,
+ * both of time and of waits, to the number of samples that were taken, and make `chances`. Call it
+ * when the model has all samples. In draws.c. */
 int sp_model_count_draws(sp_model *model);
-/* The probability that a block like those of the sample NUMBER is not sampled; 1 if NUMBER is no
- * sample of allocations. */
+/* The probability that a block, or a wait for a lock, like those of the sample NUMBER is not
+ * sampled; 1 if NUMBER is of another type. */
 double sp_model_miss_chance(const sp_model *model, uint32_t number);
 /* The variance of the value of the sample NUMBER, as far as the sampling makes it. It is w² × (1 -
  * p) for each event, which stands for the value w and is taken with the probability p
  * (docs/numbers.md). */
 double sp_model_sampling_variance(const sp_model *model, uint32_t number);
-/* The bytes that one sample of TYPE stands for at least. 0: TYPE is not in bytes, or not sampled.
- */
-double sp_model_bytes_period(const sp_model_type *type);
 /* Make the forest of spans. Call it when the model has all spans and all links. */
 int sp_model_link_spans(sp_model *model);
 /* Compute the sums in the spans. Call it after sp_model_link_spans. */

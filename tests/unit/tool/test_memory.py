@@ -280,6 +280,27 @@ class Others(MemoryTest):
         self.assertNotIn("unattributed", text)
         self.assertIn("dropped: calls 2\n", text)
 
+    def test_stats_tell_samples_and_the_objects_that_they_stand_for(self):
+        """Of samples without a span it is known which group they are in only if no other group has any."""
+        for unknown, samples in ((0, ("1", "0")), (7, ("-", "-"))):
+            told = COUNTED | {"spanprof.samples.linked": 300, "spanprof.samples.none": 10, "spanprof.samples.unknown": unknown, "spanprof.stacks.complete": 310}
+            d, rows = Dictionary(), [(("main", "report"), REPORT_TRACE, REPORT, 1000 * KIB, 300), (("main", "cache"), "", "", 600 * KIB, 1)]
+            made = [profile(d, [row[:3] + (row[number],) for row in rows], PERIOD, kind, told) for number, kind in ((3, ALLOC), (4, OBJECTS))]
+            self.write("a.jsonl", json_lines(request(d, *made)))
+            text = self.answer("stats", "a.jsonl")
+            self.assertRegex(text, r"alloc_space: 1 profile, 3 samples, one in 512 KiB\n  linked +2  about +300 objects +9\d\.\d+ %\n")
+            self.assertRegex(text, rf"  none +{samples[0]}  about +10 objects .*\n  unknown +{samples[1]}  about +{unknown} objects")
+            for kind in self.answer_json("stats", "a.jsonl", "--json")["types"]:
+                self.assertEqual((kind["samples"], kind["linked_samples"], kind["linked"], kind["counted"]), (3, 2, 300, "objects"))
+
+    def test_stats_count_the_last_snapshot_once(self):
+        d = Dictionary()
+        windows = [profile(d, [(("main",), REPORT_TRACE, REPORT, value)], PERIOD, kind, {"spanprof.samples.linked": 50, "spanprof.stacks.complete": 50}, start)
+                   for start in (0, 10) for kind, value in ((INUSE, 1000 * KIB), (INUSE_OBJECTS, 50))]
+        self.write("live.jsonl", json_lines(request(d, *windows)))
+        for kind in self.answer_json("stats", "live.jsonl", "--json")["types"]:
+            self.assertEqual((kind["samples"], kind["linked"], kind["stacks"]), (2, 50, {"complete": 50}))
+
     def test_check_does_not_wonder_about_old_spans_of_live_blocks(self):
         d = Dictionary()
         self.write("late.jsonl", json_lines(request(d, live(d, 100, LAST))))

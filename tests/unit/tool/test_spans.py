@@ -184,8 +184,22 @@ class Holders(ToolTest):
         self.assertIn("\ndelay: 1 profile, 4 samples\n", text)
         self.write("told.jsonl", json_lines(lock_profiles({"spanprof.lock_ns": 100_000})))
         text = self.answer("stats", "told.jsonl")
-        for kind, samples in (("contentions", 8), ("delay", 4)):
-            self.assertIn(f"\n{kind}: 1 profile, {samples} samples, one in 100 us of waiting\n", text)
+        for kind in ("contentions", "delay"):
+            self.assertIn(f"\n{kind}: 1 profile, 8 samples, one in 100 us of waiting\n", text)
+
+    def test_short_waits_are_few_samples_that_stand_for_many(self):
+        """2 waits of 10 us were sampled, with the probability 1 - exp(-0.1); they stand for 21 waits."""
+        d, told = Dictionary(), {"spanprof.lock_ns": 100_000, "spanprof.samples.linked": 21, "spanprof.samples.none": 0, "spanprof.stacks.complete": 21}
+        made = [profile(d, [(("main", "lock"), CART_TRACE, CART, value)], 1, (kind, unit, "contentions", "count"), told)
+                for kind, unit, value in (("contentions", "count", 21), ("delay", "nanoseconds", 210_166))]
+        self.write("short.jsonl", json_lines(request(d, *made)))
+        text = self.answer("stats", "short.jsonl")
+        for kind in ("contentions", "delay"):
+            self.assertIn(f"\n{kind}: 1 profile, 2 samples, one in 100 us of waiting\n"
+                          "  linked                2  about         21 waits  100.00 %\n  none                  0  about          0 waits    0.00 %\n", text)
+        self.assertIn("\n  stacks, in estimated waits\n", text)
+        self.assertIn("contentions: 21 count ± 14 count in 2 samples\n", self.answer("flame", "short.jsonl", "--type", "contentions"))
+        self.assertIn("of these", self.answer("stats", "short.jsonl", "--explain"))
 
     def test_flame_json_names_the_holder(self):
         stacks = self.answer_json("flame", "shop", "locks.profiles.jsonl", "--type", "lock", "--format", "json")["stacks"]
@@ -527,7 +541,7 @@ class Stats(ToolTest):
                                "linked": 58, "none": 2, "unknown": 0, "boundary": 0, "unattributed_ns": 24690,
                                "unattributed_threads": {"w\x1b1/77": 24000},
                                "stacks": {"complete": 50, "no_table": 6, "folded": 4, "by_frame_pointer": 12},
-                               "dropped": {"ring_full": 14}, "engine": "timer", "engine_reason": "asked for"})
+                               "dropped": {"ring_full": 14}, "engine": "timer", "engine_reason": "asked for", "linked_samples": 58, "counted": "samples"})
         self.assertEqual((wall["type"], wall["linked"], wall["none"]), ("wall", 4, 1))  # told by the samples themselves
 
 
