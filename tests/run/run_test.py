@@ -265,9 +265,13 @@ def test_in_the_background():
 
 
 def test_profiles():
-    result = run("--wall", "--", WORK, "sleep")
-    stacks = result.stacks("--type", "offcpu")
-    check(any(stack["span_id"] == result.spans[0]["spanId"] for stack in stacks), "--wall: the wait is seen and linked")
+    for words, environment in ((["--wall"], {}), (["--profiles", "wall"], {}), (["--profiles", "cpu,wall"], {}), ([], {"SPANPROF_PROFILES": "wall"})):
+        result = run(*words, "--", WORK, "sleep", environment=environment | {"SPANPROF_WALL_HZ": "200"})
+        stacks = result.stacks("--type", "offcpu")
+        check(any(stack["span_id"] == result.spans[0]["spanId"] for stack in stacks), f"{words} {environment}: the wait is seen and linked")
+        result.end()
+    result = Run("-o", "p", "--profiles", "wall", "--", "true")
+    check("--wall" not in result.stderr, f"a run that records wall time is not told to{': ' + result.stderr if '--wall' in result.stderr else ''}")
     result.end()
     result = run("--wall", "--", WORK, "short_threads", environment={"SPANPROF_WALL_HZ": "200"})
     seen = sum(stack["value"] for stack in result.stacks("--type", "offcpu") if "run_work_live_shortly" in stack["frames"]) / 1e9

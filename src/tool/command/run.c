@@ -177,6 +177,17 @@ void sp_run_show_answer(const sp_run_answer *answer)
                      : "");
 }
 
+const char *sp_run_profiles(const sp_run_options *options)
+{
+    const char *profiles = options->profiles ? options->profiles : getenv("SPANPROF_PROFILES");
+    return profiles && *profiles ? profiles : "cpu";
+}
+
+bool sp_run_records_wall(const sp_run_options *options)
+{
+    return options->wall || strstr(sp_run_profiles(options), "wall");
+}
+
 /* Whether the processes of the run used at least a second of CPU time. This includes descendants
  * that their parents waited for. */
 static bool used_a_second(void)
@@ -186,8 +197,11 @@ static bool used_a_second(void)
            used.ru_utime.tv_sec + used.ru_stime.tv_sec >= 1;
 }
 
-static const char *why_no_samples(void)
+static const char *why_no_samples(const sp_run_options *options)
 {
+    if (!used_a_second() && sp_run_records_wall(options))
+        return "the run was too short; SPANPROF_WALL_HZ=200 looks more often at threads that wait, "
+               "and --hz 1000 at those that compute";
     return used_a_second()
                ? "none of the processes that used CPU time was recorded: one that has become "
                  "another user cannot write to the run's folder (start `spanprof run` as that "
@@ -197,18 +211,13 @@ static const char *why_no_samples(void)
                  "what it waited for";
 }
 
-static bool records_wall(const sp_run_options *options)
-{
-    return options->wall || (options->profiles && strstr(options->profiles, "wall"));
-}
-
 static void show_answer(const sp_run *run, size_t processes)
 {
     sp_run_answer answer = {
         .prefix = run->name,
         .what = SP_COUNTED(processes, "process"),
-        .no_samples = why_no_samples(),
-        .wall = records_wall(run->options),
+        .no_samples = why_no_samples(run->options),
+        .wall = sp_run_records_wall(run->options),
     };
     sp_run_show_answer(&answer);
 }
@@ -241,9 +250,8 @@ static int end_like(int status)
 
 static bool names_calls(const sp_run_options *options)
 {
-    const char *profiles = options->profiles ? options->profiles : getenv("SPANPROF_PROFILES");
-    return profiles &&
-           (strstr(profiles, "alloc") || strstr(profiles, "heap") || strstr(profiles, "lock"));
+    const char *profiles = sp_run_profiles(options);
+    return strstr(profiles, "alloc") || strstr(profiles, "heap") || strstr(profiles, "lock");
 }
 
 /* Check the words of --profiles before the program starts. Without this check an unknown word would

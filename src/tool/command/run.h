@@ -32,6 +32,12 @@ typedef struct sp_run_earlier {
     ino_t inode;
 } sp_run_earlier;
 
+/* The profiles that the user asks for, by --profiles or by the environment: a list as in
+ * SPANPROF_PROFILES. In run.c. */
+const char *sp_run_profiles(const sp_run_options *options);
+/* Whether wall time is recorded, by --wall or by the list of profiles. In run.c. */
+bool sp_run_records_wall(const sp_run_options *options);
+
 /* Find a file of an earlier run. Call it before the run. */
 sp_run_earlier sp_run_earlier_find(const char *prefix);
 /* Say where the files of the earlier run are now, if the run has moved them. Call it after the

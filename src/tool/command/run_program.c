@@ -63,12 +63,12 @@ static void put_in_front(const char *name, const char *word, char separator)
 
 static void set_profiles(const sp_run_options *options)
 {
-    const char *profiles = options->profiles ? options->profiles : getenv("SPANPROF_PROFILES");
-    setenv("SPANPROF_PROFILES", profiles && *profiles ? profiles : "cpu", 1);
-    if (!options->wall)
-        return;
-    put_in_front("SPANPROF_PROFILES", "wall", ',');
-    setenv("SPANPROF_WALL_THREADS", "all", 0); /* all threads work for the span of the process */
+    setenv("SPANPROF_PROFILES", sp_run_profiles(options), 1);
+    if (options->wall)
+        put_in_front("SPANPROF_PROFILES", "wall", ',');
+    /* All threads work for the span of the process. */
+    if (sp_run_records_wall(options))
+        setenv("SPANPROF_WALL_THREADS", "all", 0);
 }
 
 /* Set one service name for all programs of the run, unless the environment has one. */
