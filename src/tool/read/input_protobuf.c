@@ -387,17 +387,18 @@ static int read_best(sp_input *input, parts *list)
         return read_other(input, path, list->data, list->length);
     bool is_torn = best.report.result == SP_WIRE_CUT && best.framed && best.whole_fields > 0;
     if (best.report.result == SP_WIRE_CUT && !is_torn)
-        return sp_tool_wrong("%s: is cut, or not recognized: as OTLP protobuf it goes on behind "
-                             "byte %zu, where the file ends; copy or record the file again",
-                             path, best.report.position);
+        return sp_tool_wrong(
+            "%s: is cut, or not recognized: read as OTLP protobuf, the file ends "
+            "at byte %zu in the middle of a message; copy or record the file again",
+            path, best.report.position);
     if (best.report.memory_bytes > MAX_MEMORY_BYTES)
         return sp_tool_wrong("%s: would take %llu MiB of memory; split it", path,
                              (unsigned long long)(best.report.memory_bytes >> 20));
     if (!best.framed && best.report.in_parts)
         return sp_tool_wrong(
-            "%s: holds several requests one behind the other, and nothing says where each "
-            "ends: the second dictionary would be taken for more of the first; give each "
-            "request a file of its own",
+            "%s: has several requests without their lengths, so it is not known where each of them "
+            "ends, and their dictionaries would be mixed; write each request to a file of its own, "
+            "or write its length before it",
             path);
     if (is_torn)
         return read_torn(input, list, &best);
