@@ -7,6 +7,7 @@
 
 #include <spanprof/version.h>
 #include "core/spelling.h"
+#include "tool/model/sum.h"
 #include "tool/text/messages.h"
 
 /* Commands that the documentation names, but that are not built yet. */
@@ -64,5 +65,7 @@ int sp_tool_call(int argc, char **argv)
         return SP_TOOL_DONE;
     }
     const sp_command *command = sp_command_find(name);
-    return command ? command->run(argc - 1, argv + 1) : say_unknown(name);
+    int status = command ? command->run(argc - 1, argv + 1) : say_unknown(name);
+    sp_sum_note();
+    return status;
 }

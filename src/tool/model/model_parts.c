@@ -42,6 +42,7 @@ typedef struct model_parts {
     bool has_spans;       /* all spans are in the whole model */
     bool is_being_added;  /* a thread is changing the whole model */
     size_t added;         /* the number of parts that were added to the whole model */
+    bool lacks_memory;    /* adding a part to the whole model failed */
     int status;           /* of adding the spans, and of adding parts to the whole model */
 } model_parts;
 
@@ -325,15 +326,17 @@ static void add_made_parts(model_parts *parts)
         pthread_mutex_lock(&parts->lock);
         parts->is_being_added = false;
         parts->added++;
-        if (!done)
-            parts->status = sp_tool_no_memory();
+        if (!done) {
+            parts->lacks_memory = true;
+            parts->status = SP_TOOL_WRONG;
+        }
     }
     pthread_mutex_unlock(&parts->lock);
 }
 
-static void add_spans(model_parts *parts, bool shows_progress)
+static void add_spans(model_parts *parts)
 {
-    int status = sp_model_add_all_traces(parts->whole, shows_progress);
+    int status = sp_model_add_all_traces(parts->whole, true);
     pthread_mutex_lock(&parts->lock);
     parts->has_spans = true;
     parts->status = status;
@@ -351,12 +354,13 @@ static void add_profiles_of_part(model_parts *parts, model_part *part, bool show
     pthread_mutex_unlock(&parts->lock);
 }
 
-/* Do piece NUMBER of the work: 0 is to add the spans, and the others are to make a part each. */
+/* Do piece NUMBER of the work: 0 is to add the spans, and the others are to make a part each. The
+ * main thread does piece 0, because only the main thread may report mistakes in spans. */
 static void run(void *state, size_t thread, size_t number)
 {
     model_parts *parts = state;
     if (number == 0)
-        add_spans(parts, thread == 0);
+        add_spans(parts);
     else
         add_profiles_of_part(parts, &parts->items[number - 1], thread == 0);
     add_made_parts(parts);
@@ -383,7 +387,7 @@ int sp_model_add_in_parts(sp_model *model, size_t threads, size_t count)
     if (!divide(&parts, count))
         return sp_tool_no_memory();
     sp_parallel_run(threads, count + 1, run, &parts);
-    int status = parts.status;
+    int status = parts.lacks_memory ? sp_tool_no_memory() : parts.status;
     if (status == SP_TOOL_DONE && parts.added < count)
         status = report_mistake(&parts);
     for (size_t i = 0; i < count; i++)

@@ -6,8 +6,11 @@
 
 #include <stdint.h>
 
-/* Set *SUM to INT64_MAX. The first call writes a warning. */
+/* Set *SUM to INT64_MAX, and note that. Threads: any. */
 void sp_sum_fill(uint64_t *sum);
+/* Write a warning if a sum was filled since the last call. Threads: only the main thread, as for
+ * all messages. */
+void sp_sum_note(void);
 
 /* Add VALUE to *SUM. A sum never exceeds INT64_MAX, because JSON answers have signed numbers. */
 static inline void sp_sum_add(uint64_t *sum, uint64_t value)

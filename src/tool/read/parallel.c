@@ -53,13 +53,15 @@ static void *help(void *argument)
 void sp_parallel_run(size_t threads, size_t count,
                      void (*run)(void *state, size_t thread, size_t part), void *state)
 {
-    work all = {.run = run, .state = state, .count = count};
+    work all = {.run = run, .state = state, .count = count, .next = 1};
     helper helpers[SP_PARALLEL_MOST] = {0};
     for (size_t i = 1; i < threads; i++) {
         helpers[i] = (helper){.work = &all, .number = i};
         helpers[i].is_there = sp_worker_thread_create(&helpers[i].thread, SP_WORKER_KEEPS_FAULTS,
                                                       help, &helpers[i]) == 0;
     }
+    if (count)
+        run(state, 0, 0);
     take_parts(&all, 0);
     for (size_t i = 1; i < threads; i++)
         if (helpers[i].is_there)

@@ -15,9 +15,9 @@ enum { SP_PARALLEL_PART_BYTES = 256 * 1024 };
 size_t sp_parallel_threads(size_t count);
 
 /* Call RUN for each part from 0 to COUNT - 1, from up to THREADS threads (1 to SP_PARALLEL_MOST);
- * thread 0 is the caller. Returns when all parts are done. If the kernel refuses a thread, the
- * others do its parts. RUN reports mistakes in the results of its part and prints nothing, except
- * that thread 0 may show progress. */
+ * thread 0 is the caller, and calls it for part 0. Returns when all parts are done. If the kernel
+ * refuses a thread, the others do its parts. RUN reports mistakes in the results of its part and
+ * prints nothing, except that thread 0 may show progress. */
 void sp_parallel_run(size_t threads, size_t count,
                      void (*run)(void *state, size_t thread, size_t part), void *state);
 

@@ -92,6 +92,13 @@ class Containers(ToolTest):
         self.write("t.pb", protobuf(traces()) + protobuf(traces(service="billing")))  # lists of resources, which simply go on
         self.answer("spans", "t.pb")
 
+    def test_a_sum_that_is_too_large_is_told_once(self):
+        most = (1 << 63) - 1
+        self.write("p.jsonl", json_lines(profiles([(("main", name), "", "", most) for name in "abc"], kind=("alloc_space", "bytes", "space", "bytes"))))
+        result = self.run_tool("flame", "p.jsonl", "--format", "json")
+        self.assertEqual((result.returncode, json.loads(result.stdout)["total"]), (0, most))
+        self.assertEqual(result.stderr.decode().count(f"a sum is more than {most}, and is given as that"), 1)
+
     def test_prefix_of_protobuf_files(self):
         self.write("shop.traces.binpb", framed(traces()))
         self.write("shop.profiles.binpb", framed(profiles()))

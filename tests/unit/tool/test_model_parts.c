@@ -12,9 +12,21 @@
 #include "core/buffer.h"
 #include "core/compiler.h"
 #include "tool/model/model.h"
+#include "tool/model/sum.h"
 #include "tool/text/messages.h"
 
 enum { REQUESTS = 40, SPANS = 60, FUNCTIONS = 30, STACKS = 25, LINKS = 20, SAMPLES = 70 };
+
+/* Added to the value of each sample. */
+static int64_t more_value;
+
+static int notes;
+void __wrap_sp_tool_note(const char *format, ...) SP_PRINTF(1, 2);
+void __wrap_sp_tool_note(const char *format, ...)
+{
+    (void)format;
+    notes++;
+}
 
 static uint32_t next_random(uint32_t *state, uint32_t below)
 {
@@ -118,10 +130,11 @@ static void add_profile(sp_buffer *out, uint32_t *state, int type, int request)
                      type, type == INUSE ? BYTES : NANOSECONDS, 1000 + 10 * request);
     for (int i = 0; i < SAMPLES; i++)
         sp_buffer_printf(out,
-                         "%s{\"stackIndex\":%u,\"linkIndex\":%u,\"values\":[\"%u\"],"
+                         "%s{\"stackIndex\":%u,\"linkIndex\":%u,\"values\":[\"%lld\"],"
                          "\"attributeIndices\":[%u,%u,%u,%u]}",
                          i ? "," : "", next_random(state, STACKS + 1),
-                         next_random(state, LINKS + 1), next_random(state, 1000) + 1,
+                         next_random(state, LINKS + 1),
+                         (long long)next_random(state, 1000) + 1 + more_value,
                          next_random(state, 9 * LINKS) + 1, next_random(state, 9 * LINKS) + 1,
                          next_random(state, 9 * LINKS) + 1, next_random(state, 9 * LINKS) + 1);
     sp_buffer_add_string(out, "]}");
@@ -308,12 +321,37 @@ static void a_mistake_in_a_part_ends_the_reading(void **state)
     }
 }
 
+/* Only the main thread may write messages, and threads that read parts fill sums. */
+static void threads_that_fill_sums_write_nothing(void **state)
+{
+    static const sp_model_options as_recorded;
+    sp_input input;
+    sp_model model;
+    uint64_t sum = INT64_MAX;
+    (void)state;
+    more_value = INT64_MAX - 1000;
+    read_recording(&input, -1);
+    more_value = 0;
+    assert_int_equal(build(&model, &input, &as_recorded, REQUESTS), SP_TOOL_DONE);
+    assert_int_equal(notes, 0);
+    sp_sum_note();
+    assert_int_equal(notes, 1);
+    sp_sum_note();
+    assert_int_equal(notes, 1);
+    sp_sum_add(&sum, 1);
+    sp_sum_note();
+    assert_int_equal(notes, 2);
+    sp_model_deinit(&model);
+    sp_input_deinit(&input);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_make_the_same_model),
         cmocka_unit_test(names_and_threads_are_the_same),
         cmocka_unit_test(a_mistake_in_a_part_ends_the_reading),
+        cmocka_unit_test(threads_that_fill_sums_write_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,6 +90,7 @@ static void each_part_is_run_once(void **state)
             sum += counts[i][t];
         assert_int_equal(sum, 1);
     }
+    assert_int_equal(counts[0][0], 1); /* the caller does part 0 */
     sp_parallel_run(4, 0, count_part, NULL);
     assert_int_equal(sp_parallel_threads(0), 1);
     assert_int_equal(sp_parallel_threads(1), 1);
