@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The column of `spanprof spans` that shows how many bytes a span and its descendants allocated. */
-#include <math.h>
 #include <stdio.h>
 
 #include "tool/command/spans.h"
@@ -51,7 +50,7 @@ static void format_error(char out[SP_VALUE_LENGTH], sp_alloc_column column, doub
                          const sp_terminal *terminal)
 {
     char text[SP_VALUE_LENGTH];
-    uint64_t error = (uint64_t)round(sqrt(variance));
+    uint64_t error = sp_model_error(variance);
     sp_format_value(text, error, column.type->unit);
     snprintf(out, SP_VALUE_LENGTH, " %s %.*s", terminal->utf8 ? "±" : "+-", SP_VALUE_LENGTH - 8,
              text);
@@ -98,7 +97,7 @@ json_t *sp_spans_alloc_error_json(const sp_model_type *type, uint64_t value, dou
 {
     if (!is_known || !type->has_draws)
         return json_null();
-    return json_integer(value ? (json_int_t)round(sqrt(variance)) : (json_int_t)type->period);
+    return json_integer(value ? (json_int_t)sp_model_error(variance) : (json_int_t)type->period);
 }
 
 bool sp_spans_alloc_is_known(const sp_model_type *type, const sp_model_span *span)

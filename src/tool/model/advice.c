@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tool/model/advice.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -326,5 +325,5 @@ uint64_t sp_selection_error(const sp_selection *selection)
     for (uint32_t i = 0; i < model->sample_index.count; i++)
         if (sp_selection_has(selection, &model->samples[i]))
             variance += sp_model_sampling_variance(model, i);
-    return (uint64_t)round(sqrt(variance));
+    return sp_model_error(variance);
 }

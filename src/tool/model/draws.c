@@ -125,6 +125,12 @@ double sp_model_sampling_variance(const sp_model *model, uint32_t number)
     return events * one * one * sp_model_miss_chance(model, number);
 }
 
+uint64_t sp_model_error(double variance)
+{
+    double error = round(sqrt(variance));
+    return error < (double)INT64_MAX ? (uint64_t)error : INT64_MAX;
+}
+
 static bool make_chances(sp_model *model)
 {
     if (!model->chances)

@@ -313,6 +313,8 @@ double sp_model_miss_chance(const sp_model *model, uint32_t number);
  * p) for each event, which stands for the value w and is taken with the probability p
  * (docs/numbers.md). */
 double sp_model_sampling_variance(const sp_model *model, uint32_t number);
+/* The standard error that belongs to VARIANCE; like sums, it never exceeds INT64_MAX. */
+uint64_t sp_model_error(double variance);
 /* Make the forest of spans. Call it when the model has all spans and all links. */
 int sp_model_link_spans(sp_model *model);
 /* Compute the sums in the spans. Call it after sp_model_link_spans. */

@@ -251,6 +251,19 @@ class Samples(ToolTest):
             self.assertGreaterEqual(times, 35, name)
         self.assertEqual(narrow, tries)
 
+    def test_values_near_the_largest_have_an_error_that_is_a_number(self):
+        d, most = Dictionary(), (1 << 63) - 1
+        rows = [(("main", name), CART_TRACE, CART, most) for name in "abcdefgh"]
+        self.write("t.jsonl", json_lines(traces()))
+        self.write("a.jsonl", json_lines(request(d, *[profile(d, rows, PERIOD, kind, COUNTED) for kind in (ALLOC, OBJECTS)])))
+        told = lambda *question: json.loads(self.run_tool(*question).stdout)
+        cart = next(s for s in told("spans", "t.jsonl", "a.jsonl", "--json")["spans"] if s["span_id"] == CART)
+        self.assertEqual(cart["alloc_bytes"], most)
+        self.assertTrue(0 < cart["alloc_error"] <= most)
+        for kind in ("alloc_space", "alloc_objects"):
+            for shares in (function["total"] for function in told("flame", "a.jsonl", "--type", kind, "--format", "json")["functions"]):
+                self.assertTrue(shares["low"] is None or 0 <= shares["low"] <= shares["share"] <= shares["high"] <= 100, shares)
+
     def test_what_grew_has_no_error(self):
         """Blocks that were freed and allocated again make it larger than the difference shows."""
         self.write("grown.jsonl", json_lines(snapshots(FIRST, LAST)))
