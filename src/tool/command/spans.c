@@ -511,6 +511,7 @@ const sp_command sp_command_spans = {
         "span's duration. q in \"went to\" is time in which no thread carried\nthe span: it was in "
         "a queue, or its work ran without the context. --by-name has this time for all "
         "spans of a name together, in\nthe column queue. It is - where it may be chance.\n"
+        "alloc has its standard error after ±, where the files show it: blocks are sampled.\n"
         "--holders: a line says that the first span waited so long, so often, in that function, "
         "for that lock, which the\nlast span held, and gave back in the last function; - where "
         "the holder is not certain, or was\nleft out on the way, as `send` does. A wait "
