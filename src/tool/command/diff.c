@@ -152,6 +152,22 @@ static int read_options(wanted *out, const diff_options *options)
     return status;
 }
 
+/* With wall time, how long requests last is part of the question: no sample shows the time in which
+ * they waited in a queue. CPU time is asked for where durations depend on the machine's load. */
+static int judge_durations(const sp_diff_answer *sides, double limit)
+{
+    const sp_selection *selection = sides->a.selection;
+    const sp_durations *a = &sides->a.durations, *b = &sides->b.durations;
+    if (!selection->model->types[selection->type].is_wall || !a->count || !b->count)
+        return SP_TOOL_DONE;
+    sp_durations_change change = sp_durations_compare(a, b);
+    if (!(change.low > limit))
+        return SP_TOOL_DONE;
+    return sp_tool_no("requests last %.1f %% longer (the median), for sure more than %.1f %%: "
+                      "above --fail-above %g%%",
+                      change.change, change.low, limit);
+}
+
 static int answer(side *a, side *b, const sp_operands *files, const diff_options *options,
                   const wanted *wanted)
 {
@@ -159,17 +175,22 @@ static int answer(side *a, side *b, const sp_operands *files, const diff_options
     int status = check_sides(a, b);
     if (status == SP_TOOL_DONE)
         status = sp_compare(&comparison, &a->selection, &b->selection, (sp_compare_by)wanted->by);
-    const sp_diff_answer made = {
-        .a = {side_name(a, files->items[0], options->where_a), &a->selection},
-        .b = {side_name(b, files->items[1], options->where_b), &b->selection},
-        .comparison = &comparison,
-        .limit = options->limit};
+    sp_diff_answer made = {.a = {side_name(a, files->items[0], options->where_a), &a->selection},
+                           .b = {side_name(b, files->items[1], options->where_b), &b->selection},
+                           .comparison = &comparison,
+                           .limit = options->limit};
+    if (status == SP_TOOL_DONE && !(sp_durations_find(&made.a.durations, &a->selection) &&
+                                    sp_durations_find(&made.b.durations, &b->selection)))
+        status = sp_tool_no_memory();
     if (status == SP_TOOL_DONE)
         status = sp_diff_answer_write(&made, wanted->format, options->out);
     if (status == SP_TOOL_DONE && options->fail_above)
         status = judge(&comparison, wanted->limit, "");
     if (status == SP_TOOL_DONE && options->fail_above && !options->by)
         status = judge_requests(&comparison, &made, wanted->limit);
+    if (status == SP_TOOL_DONE && options->fail_above &&
+        (!options->by || wanted->by == SP_BY_SPANS))
+        status = judge_durations(&made, wanted->limit);
     sp_comparison_deinit(&comparison);
     return status;
 }
@@ -216,7 +237,7 @@ static const sp_option options[] = {
     {"--type", "TYPE", SP_OPTION_TEXT, AT(type), "as for flame (cpu, else wall)"},
     {"--fail-above", "PCT", SP_OPTION_TEXT, AT(fail_above),
      "exit 1 when a function surely grew by more than PCT of the whole; without --by: its share, "
-     "or in one request"},
+     "or in one request; with wall time also when requests surely last so much longer"},
     {"--limit", "N", SP_OPTION_NUMBER, AT(limit),
      "at most N functions in text and json (20); 0: all"},
     {"--format", "FORMAT", SP_OPTION_TEXT, AT(format),

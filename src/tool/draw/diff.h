@@ -5,12 +5,14 @@
 
 #include "tool/draw/flame.h"
 #include "tool/model/compare.h"
+#include "tool/model/durations.h"
 #include "tool/text/output.h"
 
 /* One side of the comparison: its name, and what was selected. */
 typedef struct sp_diff_side {
     const char *name;
     const sp_selection *selection;
+    sp_durations durations; /* of its requests; zero: they are not compared */
 } sp_diff_side;
 
 typedef struct sp_diff_answer {
@@ -48,6 +50,8 @@ void sp_diff_side_line(char out[SP_DIFF_LINE_LENGTH], char letter, const sp_diff
 /* A line about the whole: what one request, or one second, takes. Empty with SP_BY_SAMPLES, or when
  * there are too few events. */
 void sp_diff_whole_line(char out[SP_DIFF_LINE_LENGTH], const sp_comparison *comparison);
+/* A line about the durations of requests. Empty when a side has none. */
+void sp_diff_durations_line(char out[SP_DIFF_LINE_LENGTH], const sp_diff_answer *answer);
 
 /* The flamegraphs of B and of A, as a page or as an SVG. Colours show the changes. */
 bool sp_diff_picture(sp_buffer *out, const sp_diff_answer *answer, bool is_html);

@@ -18,10 +18,12 @@ static json_t *change_json(const sp_change *change)
 
 static json_t *side_json(const sp_diff_side *side, const sp_functions *functions)
 {
-    return json_pack("{s:s, s:I, s:I, s:I, s:f}", "name", side->name, "value",
-                     (json_int_t)side->selection->value, "count",
-                     (json_int_t)side->selection->count, "requests",
-                     (json_int_t)functions->requests, "seconds", functions->seconds);
+    const sp_durations *durations = &side->durations;
+    return json_pack(
+        "{s:s, s:I, s:I, s:I, s:f, s:o}", "name", side->name, "value",
+        (json_int_t)side->selection->value, "count", (json_int_t)side->selection->count, "requests",
+        (json_int_t)functions->requests, "seconds", functions->seconds, "median_duration_ns",
+        durations->count ? json_real(durations->median) : json_null());
 }
 
 static json_t *functions_json(const sp_diff_answer *answer)

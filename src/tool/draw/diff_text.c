@@ -67,6 +67,27 @@ void sp_diff_whole_line(char out[SP_DIFF_LINE_LENGTH], const sp_comparison *comp
                  "(? %%: too few samples; record for longer)");
 }
 
+void sp_diff_durations_line(char out[SP_DIFF_LINE_LENGTH], const sp_diff_answer *answer)
+{
+    const sp_durations *a = &answer->a.durations, *b = &answer->b.durations;
+    char last_a[SP_DURATION_LENGTH], last_b[SP_DURATION_LENGTH];
+    *out = 0;
+    if (!a->count || !b->count || a->median <= 0)
+        return;
+    sp_format_duration(last_a, (uint64_t)a->median);
+    sp_format_duration(last_b, (uint64_t)b->median);
+    sp_durations_change change = sp_durations_compare(a, b);
+    int used =
+        snprintf(out, SP_DIFF_LINE_LENGTH, "requests last %s in A and %s in B (medians): %+.1f %% ",
+                 last_a, last_b, change.change);
+    if (isfinite(change.low) && isfinite(change.high))
+        snprintf(out + used, SP_DIFF_LINE_LENGTH - (size_t)used, "(%+.1f to %+.1f %%)", change.low,
+                 change.high);
+    else
+        snprintf(out + used, SP_DIFF_LINE_LENGTH - (size_t)used,
+                 "(? %%: fewer than 10 requests on a side)");
+}
+
 static void write_side(writer *to, char letter, const sp_diff_side *side,
                        const sp_functions *functions)
 {
@@ -222,6 +243,9 @@ static void write_whole(writer *to)
 {
     char line[SP_DIFF_LINE_LENGTH];
     sp_diff_whole_line(line, to->answer->comparison);
+    if (*line)
+        sp_buffer_printf(to->out, "%s\n", line);
+    sp_diff_durations_line(line, to->answer);
     if (*line)
         sp_buffer_printf(to->out, "%s\n", line);
 }

@@ -215,10 +215,21 @@ static void add_duration(sp_selection *selection, const sp_model_span *span)
     sp_sum_add(&selection->accounted_ns, span->queued_ns);
 }
 
+/* Keep a copy of MARKED. Returns false when memory is short. */
+static bool keep_matches(sp_selection *selection, const bool *marked)
+{
+    size_t bytes = (selection->model->span_index.count + (size_t)1) * sizeof *marked;
+    free(selection->matches);
+    selection->matches = malloc(bytes);
+    if (selection->matches)
+        memcpy(selection->matches, marked, bytes);
+    return selection->matches;
+}
+
 /* Mark also the spans that were asked for by id, remove spans of other traces, and (unless SELF)
  * mark the descendants of all marked spans. MARKED has one member for each span, and some may be
- * set before the call. */
-static void mark_spans(sp_selection *selection, bool *marked, bool self)
+ * set before the call. Returns false when memory is short. */
+static bool mark_spans(sp_selection *selection, bool *marked, bool self)
 {
     const sp_model *model = selection->model;
     sp_asked_mark(&selection->asked, marked);
@@ -231,8 +242,10 @@ static void mark_spans(sp_selection *selection, bool *marked, bool self)
             add_duration(selection, &model->spans[i]);
     }
     selection->match_count = selection->span_count;
+    bool kept = keep_matches(selection, marked);
     if (!self)
         selection->span_count += sp_asked_mark_descendants(model, marked);
+    return kept;
 }
 
 /* Whether LINK leads to a span that was asked for by id, but that the files do not have. They may
@@ -265,16 +278,17 @@ static bool link_matches(const sp_selection *selection, const bool *marked, uint
 static bool mark_links(sp_selection *selection, bool *marked, bool self)
 {
     const sp_model *model = selection->model;
+    bool done = false;
     if (!marked)
         marked = calloc(model->span_index.count + 1, sizeof *marked);
     selection->links = calloc(model->links.count, sizeof *selection->links);
     if (marked && selection->links) {
-        mark_spans(selection, marked, self);
+        done = mark_spans(selection, marked, self);
         for (uint32_t i = 1; i < model->links.count; i++)
             selection->links[i] = link_matches(selection, marked, i);
     }
     free(marked);
-    return marked && selection->links;
+    return done;
 }
 
 static void add_up(sp_selection *selection)
@@ -300,7 +314,7 @@ static uint64_t count_below(const sp_selection *selection, uint32_t span)
     other.asked.spans[0].span = span;
     other.asked.span_count = 1;
     other.asked.trace_count = 0;
-    other.links = NULL;
+    other.links = other.matches = NULL;
     other.count = 0;
     if (mark_links(&other, NULL, false))
         add_up(&other);
@@ -349,7 +363,7 @@ static uint64_t count_below_matches(const sp_selection *selection, const sp_sele
 {
     sp_selection other = *selection;
     bool *marked = NULL;
-    other.links = NULL;
+    other.links = other.matches = NULL;
     other.count = 0;
     if (match_spans(&other, options, &marked) != SP_TOOL_DONE)
         free(marked);
@@ -379,7 +393,7 @@ static bool scope_hides_matches(const sp_selection *selection, const sp_select_o
 {
     sp_selection other = *selection;
     bool *marked = NULL;
-    other.links = NULL;
+    other.links = other.matches = NULL;
     other.count = 0;
     if (!selection->model->types[selection->type].hides_inner)
         return false;
@@ -545,5 +559,6 @@ bool sp_selection_subtract(sp_selection *selection, const sp_selection *other)
 void sp_selection_deinit(sp_selection *selection)
 {
     free(selection->links);
-    selection->links = NULL;
+    free(selection->matches);
+    selection->links = selection->matches = NULL;
 }

@@ -42,6 +42,7 @@ typedef struct sp_selection {
     /* of spans that were selected by a query or by name, after sp_model_find_queued */
     sp_queued queued;
     sp_slow slow;         /* used when its percent is not 0 */
+    bool *matches;        /* by number of span: it is selected, without descendants */
     uint32_t match_count; /* selected spans, without descendants */
     uint32_t span_count;  /* selected spans, with descendants; 0: all samples are selected */
     /* of the selected spans, without descendants: the sums of their durations, and of the CPU time

@@ -27,12 +27,13 @@ def draw(dice, shares, events):
 
 
 class DiffTest(ToolTest):
-    def record(self, name, requests, *, duration_s=10, kind=CPU, unlinked=()):
-        """A prefix NAME. REQUESTS: for each, how many samples each function has; in the stack it is below "main" and "serve"."""
+    def record(self, name, requests, *, duration_s=10, kind=CPU, unlinked=(), lasts=lambda number: 5):
+        """A prefix NAME. REQUESTS: for each, how many samples each function has; in the stack it is below "main" and "serve".
+        LASTS: how many ms the request of a number lasts."""
         spans, samples = [], []
         for number, counts in enumerate(requests):
             trace, own = ids(number)
-            spans.append(span(trace, own, "GET /", 10 * number, 5, kind=2))
+            spans.append(span(trace, own, "GET /", 10 * number, lasts(number), kind=2))
             samples += [(("main", "serve", function), trace, own, count) for function, count in counts.items() if count]
         samples += [(("main", function), "", "", count) for function, count in unlinked]
         d = Dictionary()
@@ -116,6 +117,38 @@ class Found(DiffTest):
         self.assertIn("for each request B has 300 % of what A has, which shares do not show: --by spans", self.answer("diff", a, b))
         self.assertIn("for each request B has 33 % of what A has", self.answer("diff", b, a))
         self.assertNotIn("for each request B has", self.answer("diff", a, a) + self.answer("diff", a, b, "--by", "spans"))
+
+    def test_durations_of_requests_are_compared_without_samples(self):
+        """Requests that wait in a queue last longer, and have the samples that they had."""
+        counts = [HOT] * 40
+        lasting = lambda name, ms, requests=counts: self.record(name, requests, kind=WALL, lasts=lambda number: ms + number % 7)
+        a, b = lasting("a", 80), lasting("b", 130)
+        line = r"\nrequests last 83\.0 ms in A and 133 ms in B \(medians\): \+60\.2 % \(\+5\d\.\d to \+6\d\.\d %\)\n"
+        for words in ((), ("--by", "spans")):
+            self.assertRegex(self.answer("diff", a, b, "--type", "wall", *words), line)
+            result = self.run_tool("diff", a, b, "--type", "wall", "--fail-above", "5%", *words)
+            self.assertEqual(result.returncode, 1)
+            self.assertRegex(result.stderr.decode(), r"\Aspanprof: requests last 60\.2 % longer \(the median\), for sure more than 5\d\.\d %: "
+                                                     r"above --fail-above 5%\n\Z")
+            self.answer("diff", a, b, "--type", "wall", "--fail-above", "61%", *words)
+            self.answer("diff", b, a, "--type", "wall", "--fail-above", "5%", *words)
+        self.answer("diff", a, b, "--type", "wall", "--fail-above", "5%", "--by", "samples")
+        answer = self.answer_json("diff", a, b, "--type", "wall", "--format", "json")
+        self.assertEqual((answer["a"]["median_duration_ns"], answer["b"]["median_duration_ns"]), (83 * MS, 133 * MS))
+
+    def test_durations_of_few_requests_have_no_interval(self):
+        a, b = (self.record(name, [HOT] * 9, kind=WALL, lasts=lambda _, ms=ms: ms) for name, ms in (("a", 80), ("b", 800)))
+        self.assertIn("+900.0 % (? %: fewer than 10 requests on a side)", self.answer("diff", a, b, "--type", "wall"))
+        self.answer("diff", a, b, "--type", "wall", "--fail-above", "5%", "--by", "spans")
+
+    def test_durations_are_those_of_the_spans_that_match(self):
+        self.record("a", [HOT] * 40, kind=WALL, lasts=lambda number: 10 if number % 2 else 30)
+        text = self.answer("diff", "a", "--where-a", "duration < 20ms", "--where-b", "duration > 20ms", "--type", "wall")
+        self.assertIn("requests last 10.0 ms in A and 30.0 ms in B (medians): +200.0 % (+200.0 to +200.0 %)", text)
+
+    def test_with_cpu_time_durations_are_shown_and_not_judged(self):
+        a, b = (self.record(name, [HOT] * 40, lasts=lambda _, ms=ms: ms) for name, ms in (("a", 80), ("b", 130)))
+        self.assertIn("requests last 80.0 ms in A and 130 ms in B", self.answer("diff", a, b, "--fail-above", "5%", "--by", "spans"))
 
     def test_by_spans_leaves_out_what_belongs_to_none(self):
         a = self.record("a", [{"parse": 10}] * 30, unlinked=[("idle", 1000)])
