@@ -32,7 +32,8 @@ static void write_fitting(writer *to, const char *text, unsigned columns)
 {
     sp_buffer escaped = SP_BUFFER_INIT(1 << 20);
     if (*text && sp_escape_terminal(&escaped, text))
-        sp_text_fit(to->out, (const char *)escaped.data, columns > 24 ? columns : 24,
+        sp_text_fit(to->out, (const char *)escaped.data,
+                    sp_terminal_name_columns(to->terminal, columns > 24 ? columns : 24),
                     to->terminal->utf8 ? "…" : "~");
     sp_buffer_deinit(&escaped);
     sp_buffer_add_char(to->out, '\n');

@@ -52,7 +52,8 @@ static void write_row(sp_buffer *out, const sp_functions *functions, uint32_t st
     unsigned room =
         terminal->columns > NUMBER_COLUMNS + 24 ? terminal->columns - NUMBER_COLUMNS : 24;
     if (sp_escape_terminal(&name, sp_model_text(functions->model, string)))
-        sp_text_fit(out, (const char *)name.data, room, terminal->utf8 ? "…" : "~");
+        sp_text_fit(out, (const char *)name.data, sp_terminal_name_columns(terminal, room),
+                    terminal->utf8 ? "…" : "~");
     sp_buffer_deinit(&name);
     sp_buffer_add_char(out, '\n');
 }

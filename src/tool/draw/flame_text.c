@@ -147,8 +147,8 @@ static void write_name(text_writer *writer, const char *branch, const char *name
     sp_escape_terminal(&escaped, name);
     sp_buffer_printf(writer->out, "%s%s%s%s%s%s", style->dim, deeper, indent, branch, style->reset,
                      color);
-    sp_text_fit(writer->out, escaped.data ? (const char *)escaped.data : "", width - used,
-                style->ellipsis);
+    sp_text_fit(writer->out, escaped.data ? (const char *)escaped.data : "",
+                sp_terminal_name_columns(writer->terminal, width - used), style->ellipsis);
     sp_buffer_printf(writer->out, "%s\n", *color ? style->reset : "");
     sp_buffer_deinit(&escaped);
 }

@@ -3,6 +3,7 @@
 #ifndef SP_TOOL_TEXT_OUTPUT_H
 #define SP_TOOL_TEXT_OUTPUT_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <jansson.h>
 
@@ -24,6 +25,12 @@ typedef struct sp_terminal {
 
 /* The properties of standard output, or with TO_FILE of a file. */
 sp_terminal sp_terminal_get(bool to_file);
+/* How long a name at the end of a line may be: COLUMNS, what is left of the line; or of any length,
+ * where lines may be longer. */
+static inline unsigned sp_terminal_name_columns(const sp_terminal *terminal, unsigned columns)
+{
+    return terminal->has_width ? columns : UINT_MAX;
+}
 
 /* Write OUT to PATH, or to standard output when PATH is NULL or "-", and free its contents. Returns
  * SP_TOOL_DONE, or SP_TOOL_WRONG after a message. */

@@ -96,6 +96,14 @@ class Forms(ToolTest):
             self.assertGreater(len(lines), 60)
             self.assertLessEqual(max(map(len, lines)), columns)
 
+    def test_names_are_whole_in_a_pipe_and_cut_on_a_terminal(self):
+        long = "a_function_" + "x" * 300
+        self.write("long.jsonl", json_lines(profiles([(("main", long), "", "", 30)])))
+        for words in (("flame", "long.jsonl"), ("flame", "long.jsonl", "--format", "table"), ("diff", "long.jsonl", "long.jsonl")):
+            self.assertIn(f" {long}\n", self.answer(*words))
+            self.assertNotIn(long, "\n".join(self.on_terminal(*words, columns=120)))
+            self.assertNotIn(long, self.answer(*words, columns=120))
+
     def test_a_function_that_calls_itself_is_one_line(self):
         fib = [(("main",) + ("fib",) * k + ("add",) * (k % 2), "", "", 5) for k in range(1, 61)]
         self.write("fib.jsonl", json_lines(profiles(fib)))
