@@ -4,6 +4,7 @@
 
 #include "tool/command/commands.h"
 #include "tool/command/diff_answer.h"
+#include "tool/model/dropped_calls.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
 
@@ -129,6 +130,14 @@ static const char *side_name(side *of, const char *file, const char *where)
     return both ? both : file;
 }
 
+/* IS_ONE: both sides are of one recording. */
+static void note_dropped(const side *a, const side *b, bool is_one)
+{
+    sp_model_note_dropped_calls(&a->model, a->selection.type, is_one ? "" : "A: ");
+    if (!is_one)
+        sp_model_note_dropped_calls(&b->model, b->selection.type, "B: ");
+}
+
 /* The parsed options. */
 typedef struct wanted {
     int by; /* sp_compare_by */
@@ -182,8 +191,10 @@ static int answer(side *a, side *b, const sp_operands *files, const diff_options
     if (status == SP_TOOL_DONE && !(sp_durations_find(&made.a.durations, &a->selection) &&
                                     sp_durations_find(&made.b.durations, &b->selection)))
         status = sp_tool_no_memory();
-    if (status == SP_TOOL_DONE)
+    if (status == SP_TOOL_DONE) {
+        note_dropped(a, b, strcmp(files->items[0], files->items[1]) == 0);
         status = sp_diff_answer_write(&made, wanted->format, options->out);
+    }
     if (status == SP_TOOL_DONE && options->fail_above)
         status = judge(&comparison, wanted->limit, "");
     if (status == SP_TOOL_DONE && options->fail_above && !options->by)

@@ -6,6 +6,7 @@
 #include "tool/command/against.h"
 #include "tool/command/commands.h"
 #include "tool/command/diff_answer.h"
+#include "tool/model/dropped_calls.h"
 #include "tool/model/interpreted.h"
 #include "tool/model/nameless.h"
 #include "tool/model/selected.h"
@@ -227,6 +228,9 @@ static int answer(const sp_operands *files, sp_flame_options *options)
         status = sp_model_find_queued(&model);
     if (status == SP_TOOL_DONE)
         status = sp_select(&selection, &model, &options->select);
+    /* also when nothing was found: the samples may be among the dropped ones */
+    if (selection.model && status != SP_TOOL_WRONG)
+        sp_model_note_dropped_calls(&model, selection.type, "");
     if (status == SP_TOOL_DONE && selection.by_where)
         sp_model_note_unended(&model);
     if (status == SP_TOOL_DONE && shows_spans(options))

@@ -7,6 +7,7 @@
 
 #include "tool/command/commands.h"
 #include "tool/model/advice.h"
+#include "tool/model/dropped_calls.h"
 #include "tool/model/query.h"
 #include "tool/model/queued.h"
 #include "tool/model/select.h"
@@ -404,6 +405,13 @@ static void ignore_other_run(sp_model *model)
         model->types[i].samples = 0;
 }
 
+/* The type of the sampled calls that the answer shows: waits for locks, or allocations. */
+static uint32_t type_of_calls(const sp_model *model, const sp_spans_options *options)
+{
+    return options->holders ? sp_type_of_word(model, "lock", true)
+                            : sp_model_alloc_type(model, true);
+}
+
 /* Only --holders shows functions. */
 static int find_names(const sp_spans_options *options, sp_model_options *out)
 {
@@ -443,6 +451,7 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
         if (!sp_model_note_unknown(&model))
             sp_model_note_unlinked(&model);
         sp_model_note_misuse(&model);
+        sp_model_note_dropped_calls(&model, type_of_calls(&model, options), "");
         sp_run_folders_note(files, sp_input_begin_ns(&input, 0));
     }
     status = sp_input_status(&input, status);

@@ -136,7 +136,8 @@ static const explanation explanations[] = {
      "SPANPROF_WINDOW_MS, or lower SPANPROF_CPU_HZ."},
     {"dropped", "visits", "Visits that had no room. Lower SPANPROF_WALL_HZ."},
     {"dropped", "calls",
-     "Sampled calls that had no room. Raise SPANPROF_ALLOC_BYTES, so that fewer are sampled."},
+     "Sampled calls that had no room, so the values are too small. Raise SPANPROF_ALLOC_BYTES or "
+     "SPANPROF_LOCK_NS, so that fewer are sampled."},
     {"dropped", "live_blocks",
      "Sampled blocks that are not followed until they are freed. Raise SPANPROF_HEAP_SAMPLES."},
     {"dropped", "locks",

@@ -6,6 +6,7 @@
 
 #include "core/compiler.h"
 #include "core/counted.h"
+#include "tool/model/dropped_calls.h"
 #include "tool/model/queued.h"
 #include "tool/model/time_without_samples.h"
 #include "tool/text/output.h"
@@ -14,22 +15,17 @@
  * only 7 have none. */
 enum { PERIODS_FOR_A_SAMPLE = 5 };
 
+enum { RATE_LENGTH = 128 };
+
 static bool is_cpu(const sp_selection *selection)
 {
     const char *name = selection->model->types[selection->type].name;
     return strcmp(name, "cpu") == 0 || strcmp(name, "cpu_innermost") == 0;
 }
 
-/* Whether the samples of the selected type are allocated blocks, counted as bytes or as objects. */
 static bool is_of_blocks(const sp_selection *selection)
 {
-    static const char *const names[] = {"alloc_space", "alloc_objects", "inuse_space",
-                                        "inuse_objects"};
-    const char *name = selection->model->types[selection->type].name;
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(names); i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
-            return true;
-    return false;
+    return sp_model_is_of_blocks(&selection->model->types[selection->type]);
 }
 
 /* The setting that makes samples of the selected type more frequent, such as "a higher
@@ -77,7 +73,10 @@ static const char *where_it_waited(const sp_model *model, bool has_button)
 static void add_rate(char *out, size_t size, const sp_selection *selection)
 {
     const char *rate = rate_of(selection);
-    if (rate)
+    if (sp_model_dropped_calls(selection->model, selection->type))
+        snprintf(out, size, "record %s, because sampled calls were dropped",
+                 sp_model_fewer_calls(selection->model));
+    else if (rate)
         snprintf(out, size, "record longer or with %s", rate);
     else
         snprintf(out, size, "record longer");
@@ -228,7 +227,7 @@ static void add_other_types(char *out, size_t size, const sp_selection *selectio
 void sp_advice_none_of_several(char out[SP_ADVICE_LENGTH], const sp_selection *selection)
 {
     const sp_model *model = selection->model;
-    char rate[80];
+    char rate[RATE_LENGTH];
     add_rate(rate, sizeof rate, selection);
     if (is_of_blocks(selection) || model->types[selection->type].is_wait)
         snprintf(out, SP_ADVICE_LENGTH,
@@ -251,7 +250,7 @@ void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, u
     const sp_model_span *span = &model->spans[number];
     uint64_t duration = duration_of(span), period = period_ns(selection);
     bool is_long = period && duration >= PERIODS_FOR_A_SAMPLE * period;
-    char more[80], rate[80], queued[SP_QUEUED_LENGTH], unattributed[SP_ADVICE_LENGTH - 16];
+    char more[80], rate[RATE_LENGTH], queued[SP_QUEUED_LENGTH], unattributed[SP_ADVICE_LENGTH - 16];
     sp_queued time = sp_queued_of(span);
     add_same(more, sizeof more, model, span);
     add_rate(rate, sizeof rate, selection);

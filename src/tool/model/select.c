@@ -518,7 +518,7 @@ static int parse_ids(sp_selection *selection, const sp_select_options *options)
 
 int sp_select(sp_selection *selection, const sp_model *model, const sp_select_options *options)
 {
-    *selection = (sp_selection){.model = model};
+    *selection = (sp_selection){.model = model, .type = SP_MODEL_NONE};
     int status = parse_ids(selection, options);
     if (status == SP_TOOL_DONE)
         status = select_type(selection, options);

@@ -13,7 +13,8 @@ OBJECTS = ("alloc_objects", "count", "space", "bytes")
 INUSE = ("inuse_space", "bytes", "space", "bytes")
 INUSE_OBJECTS = ("inuse_objects", "count", "space", "bytes")
 COUNTED = {"spanprof.samples.linked": 30, "spanprof.samples.none": 0, "spanprof.samples.unknown": 0, "spanprof.samples.boundary": 0,
-           "spanprof.stacks.complete": 30, "spanprof.dropped.calls": 2}
+           "spanprof.stacks.complete": 30}
+DROPPED = COUNTED | {"spanprof.dropped.calls": 2}
 
 
 def live(d, start_s, blocks, kind=INUSE):
@@ -160,18 +161,20 @@ class Flame(MemoryTest):
         self.refuse(1, "flame", "t.jsonl", "live.jsonl", "--type", "alloc", says=("no profile of type alloc", "inuse_space (bytes)", "SPANPROF_PROFILES=cpu,alloc and libspanprof-preload.so in LD_PRELOAD"))
 
 
-class Samples(ToolTest):
-    """How many blocks were sampled, which shares depend on: neither the bytes nor the objects that they stand for."""
-
-    def write_blocks(self, *blocks, kinds=(ALLOC, OBJECTS)):
+class Blocks(ToolTest):
+    def write_blocks(self, *blocks, kinds=(ALLOC, OBJECTS), told=COUNTED):
         """BLOCKS: (stack, how many were sampled, the size of each); what they stand for as the SDK writes it."""
         d, rows = Dictionary(), []
         for names, count, size in blocks:
             chance = 1 - math.exp(-size / PERIOD)
             rows.append((names, round(count * size / chance), round(count / chance)))
-        made = [profile(d, [(row[0], CART_TRACE, CART, row[number]) for row in rows], PERIOD, kind, COUNTED) for number, kind in enumerate(kinds, 1)]
+        made = [profile(d, [(row[0], CART_TRACE, CART, row[number]) for row in rows], PERIOD, kind, told) for number, kind in enumerate(kinds, 1)]
         self.write("t.jsonl", json_lines(traces()))
         self.write("a.jsonl", json_lines(request(d, *made)))
+
+
+class Samples(Blocks):
+    """How many blocks were sampled, which shares depend on: neither the bytes nor the objects that they stand for."""
 
     def counts(self, kind):
         return {";".join(reversed(s["frames"])): s["count"] for s in self.answer_json("flame", "a.jsonl", "--type", kind, "--format", "json")["stacks"]}
@@ -285,13 +288,63 @@ class Samples(ToolTest):
             self.assertNotIn("wall", error)
 
 
+class Dropped(Blocks):
+    """Calls for which the SDK had no room are missing in the sums. More samples would make this worse."""
+    NOTE = "spanprof: 2 sampled calls had no room and were dropped, so the values of {} are too small: record with a larger {}, so that fewer calls are sampled\n"
+    FEWER = "record with a larger SPANPROF_ALLOC_BYTES, because sampled calls were dropped"
+
+    def notes(self, *question):
+        result = self.run_tool(*question)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stderr.decode()
+
+    def test_they_are_told_where_allocations_are_shown(self):
+        self.write_blocks((("main", "small"), 5, 16), told=DROPPED)
+        note = self.NOTE.format("alloc_space", "SPANPROF_ALLOC_BYTES")
+        self.assertEqual(self.notes("spans", "t.jsonl", "a.jsonl"), note)
+        self.assertEqual(self.notes("flame", "a.jsonl", "--type", "alloc"), note)
+        self.assertEqual(self.notes("flame", "a.jsonl", "--type", "alloc", "--format", "json"), note)
+        self.assertEqual(self.notes("diff", "a.jsonl", "a.jsonl", "--type", "alloc"), note)
+        self.assertIn("dropped: calls 2\n", self.answer("stats", "a.jsonl"))
+
+    def test_each_side_of_a_comparison_tells_its_own(self):
+        self.write_blocks((("main", "small"), 5, 16), kinds=(INUSE, INUSE_OBJECTS), told=DROPPED)
+        (self.folder / "a.jsonl").rename(self.folder / "lossy.jsonl")
+        self.write_blocks((("main", "small"), 5, 16), kinds=(INUSE, INUSE_OBJECTS))
+        note = self.NOTE.format("inuse_space", "SPANPROF_ALLOC_BYTES")
+        for files, side in ((("lossy.jsonl", "a.jsonl"), "A: "), (("a.jsonl", "lossy.jsonl"), "B: ")):
+            self.assertEqual(self.notes("diff", *files, "--type", "inuse"), note.replace("2 sampled", side + "2 sampled"))
+
+    def test_no_advice_to_sample_more(self):
+        self.write_blocks((("main", "small"), 5, 16), told=DROPPED)
+        text = self.run_tool("flame", "a.jsonl", "--type", "alloc", columns=300).stdout.decode()
+        self.assertIn(f"too few samples to trust shares; {self.FEWER}\n", text)
+        result = self.run_tool("flame", "t.jsonl", "a.jsonl", "--type", "alloc", "--name", "render")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(self.FEWER, result.stderr.decode())
+        self.assertIn("too small: ", result.stderr.decode())
+        self.assertNotIn("smaller", result.stderr.decode())
+
+    def test_of_waits_for_locks_too(self):
+        self.write("t.jsonl", json_lines(traces()))
+        self.write("l.jsonl", json_lines(lock_profiles({"spanprof.lock_ns": 100_000, "spanprof.dropped.calls": 2})))
+        note = self.NOTE.format("delay", "SPANPROF_LOCK_NS")
+        self.assertEqual(self.notes("flame", "l.jsonl", "--type", "lock"), note)
+        self.assertEqual(self.notes("spans", "t.jsonl", "l.jsonl", "--holders"), note)
+
+    def test_where_they_are_not_shown_they_are_not_told(self):
+        self.write_blocks((("main", "small"), 5, 16), told=DROPPED)
+        self.write("p.jsonl", json_lines(profiles()))
+        self.answer("flame", "t.jsonl", "p.jsonl", "a.jsonl", "--type", "cpu")
+
+
 class Others(MemoryTest):
     def test_stats_tell_the_period_and_no_unattributed(self):
         text = self.answer("stats", "alloc.jsonl")
+        self.assertNotIn("dropped", text)
         self.assertIn("alloc_space: 1 profile, 8 samples, one in 512 KiB\n", text)
         self.assertIn("alloc_objects: 1 profile, 8 samples, one in 512 KiB\n", text)
         self.assertNotIn("unattributed", text)
-        self.assertIn("dropped: calls 2\n", text)
 
     def test_stats_tell_samples_and_the_objects_that_they_stand_for(self):
         """Of samples without a span it is known which group they are in only if no other group has any."""
