@@ -17,6 +17,9 @@ enum { PERIODS_FOR_A_SAMPLE = 5 };
 
 enum { RATE_LENGTH = 128 };
 
+/* When a smaller part of the events than this was not sampled, a higher rate is no advice. */
+#define HARDLY_MORE 0.05
+
 static bool is_cpu(const sp_selection *selection)
 {
     const char *name = selection->model->types[selection->type].name;
@@ -70,9 +73,27 @@ static const char *where_it_waited(const sp_model *model, bool has_button)
                : "ask for --type wall to see where";
 }
 
+/* Whether a higher rate would find hardly any more of what was selected, because nearly all blocks
+ * or waits of their size are sampled. A sampled one with the probability p stands for 1 / p. */
+static bool has_nearly_all(const sp_selection *selection)
+{
+    const sp_model *model = selection->model;
+    double taken = 0, missed = 0;
+    for (uint32_t i = 0; i < model->sample_index.count; i++) {
+        double miss = sp_model_miss_chance(model, i), count = (double)model->samples[i].count;
+        if (!sp_selection_has(selection, &model->samples[i]))
+            continue;
+        if (miss >= 1)
+            return false;
+        taken += count;
+        missed += count * miss / (1 - miss);
+    }
+    return missed < taken * HARDLY_MORE;
+}
+
 static void add_rate(char *out, size_t size, const sp_selection *selection)
 {
-    const char *rate = rate_of(selection);
+    const char *rate = has_nearly_all(selection) ? NULL : rate_of(selection);
     if (sp_model_dropped_calls(selection->model, selection->type))
         snprintf(out, size, "record %s, because sampled calls were dropped",
                  sp_model_fewer_calls(selection->model));

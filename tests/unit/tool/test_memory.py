@@ -204,6 +204,20 @@ class Samples(Blocks):
         self.assertIn("only 5 samples: too few samples to trust shares; record longer or with a smaller SPANPROF_ALLOC_BYTES\n", text)
         self.assertNotIn("HZ", text)
 
+    def test_where_all_blocks_were_sampled_a_smaller_distance_is_no_advice(self):
+        self.write_blocks((("main", "large"), 4, 64 * 1024 * KIB))
+        self.assertIn("only 4 samples: too few samples to trust shares; record longer\n", self.answer("flame", "a.jsonl", "--type", "alloc", columns=300))
+        self.write_blocks((("main", "large"), 4, 64 * 1024 * KIB), (("main", "small"), 1, 300 * KIB))
+        self.assertIn("record longer or with a smaller SPANPROF_ALLOC_BYTES\n", self.answer("flame", "a.jsonl", "--type", "alloc", columns=300))
+
+    def test_where_all_waits_were_sampled_a_smaller_distance_is_no_advice(self):
+        d = Dictionary()
+        made = [profile(d, [(("main", "lock"), CART_TRACE, CART, value)], 1, (kind, unit, "contentions", "count"), {"spanprof.lock_ns": 100_000})
+                for kind, unit, value in (("contentions", "count", 4), ("delay", "nanoseconds", 800 * MS))]
+        self.write("l.jsonl", json_lines(request(d, *made)))
+        for kind in ("lock", "contentions"):
+            self.assertIn("only 4 samples: too few samples to trust shares; record longer\n", self.answer("flame", "l.jsonl", "--type", kind, columns=300))
+
     def drawn(self, random, size, times):
         """How many of TIMES blocks of SIZE are sampled; of many small ones by the normal distribution."""
         chance = 1 - math.exp(-size / PERIOD)
