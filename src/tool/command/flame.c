@@ -324,9 +324,10 @@ const sp_command sp_command_flame = {
         "waiting "
         "stack ends in\nthe system call, or in [runnable] where the thread waited for a core.\n"
         "alloc is what was allocated (alloc_space, alloc_objects), inuse what still is at the end "
-        "of the file\n(inuse_space, inuse_objects). lock is the time that threads waited for locks "
-        "(delay; how often: contentions), condition and semaphore the time for those "
-        "(condition_delay, semaphore_delay;\nhow often: condition_waits, semaphore_waits).",
+        "of the file\n(inuse_space, inuse_objects; SPANPROF_PROFILES=heap records it). lock is the "
+        "time that threads waited for\nlocks (delay; how often: contentions), condition and "
+        "semaphore the time for those (condition_delay,\nsemaphore_delay; how often: "
+        "condition_waits, semaphore_waits).",
     .examples = "# the slowest requests of one name, as a page\n"
                 "spanprof flame shop --name 'GET /report' --percentile p99 -o slow.html\n"
                 "# where one request waited\n"

@@ -311,6 +311,7 @@ void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word)
                 {"offcpu", "wall", by_wall},
                 {"alloc", "alloc", by_preload},
                 {"inuse", "heap", by_preload},
+                {"heap", "heap", by_preload},
                 {"lock", "lock", by_preload},
                 {"delay", "lock", by_preload},
                 {"contentions", "lock", by_preload},

@@ -43,6 +43,11 @@ const char *sp_types_list(char out[SP_TYPES_LENGTH], const sp_model *model)
     return out;
 }
 
+static bool has_inuse(const sp_model *model)
+{
+    return sp_type_of_word(model, "inuse", true) != SP_MODEL_NONE;
+}
+
 static int unknown_type(const sp_model *model, const char *word)
 {
     char list[SP_TYPES_LENGTH];
@@ -51,6 +56,10 @@ static int unknown_type(const sp_model *model, const char *word)
     sp_advice_record(advice, word);
     if (is_type_word(word))
         return sp_tool_no("no profile of type %s; the files have: %s%s", word, list, advice);
+    if (strcmp(word, "heap") == 0) /* the word of SPANPROF_PROFILES */
+        return sp_tool_wrong("--type heap is unknown: what is still allocated is --type inuse "
+                             "(inuse_space, inuse_objects); the files have: %s%s",
+                             list, has_inuse(model) ? "" : advice);
     return sp_tool_wrong(
         "--type %s is unknown; there are cpu, wall, offcpu, alloc, inuse, lock, condition, "
         "semaphore, and what the files have: %s",

@@ -161,6 +161,13 @@ class Flame(MemoryTest):
         self.refuse(1, "flame", "t.jsonl", "live.jsonl", "--type", "alloc", says=("no profile of type alloc", "inuse_space (bytes)", "SPANPROF_PROFILES=cpu,alloc and libspanprof-preload.so in LD_PRELOAD"))
 
 
+    def test_the_word_of_the_setting_points_to_the_type(self):
+        points = "--type heap is unknown: what is still allocated is --type inuse (inuse_space, inuse_objects); the files have: "
+        for command in (("flame", "live.jsonl"), ("diff", "live.jsonl", "live.jsonl")):
+            self.assertNotIn("record it", self.refuse(2, *command, "--type", "heap", says=points + "inuse_space (bytes)"))
+        self.refuse(2, "flame", "alloc.jsonl", "--type", "heap", says=(points + "alloc_space (bytes)", "; record it with SPANPROF_PROFILES=cpu,heap"))
+
+
 class Blocks(ToolTest):
     def write_blocks(self, *blocks, kinds=(ALLOC, OBJECTS), told=COUNTED):
         """BLOCKS: (stack, how many were sampled, the size of each); what they stand for as the SDK writes it."""
