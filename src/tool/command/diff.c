@@ -5,6 +5,7 @@
 #include "tool/command/commands.h"
 #include "tool/command/diff_answer.h"
 #include "tool/model/dropped_calls.h"
+#include "tool/model/nameless.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
 
@@ -138,6 +139,28 @@ static void note_dropped(const side *a, const side *b, bool is_one)
         sp_model_note_dropped_calls(&b->model, b->selection.type, "B: ");
 }
 
+/* The service of all profiles of MODEL; NULL: it is unknown, or there are several. */
+static const char *only_service(const sp_model *model)
+{
+    const char *service = model->profile_count ? model->profiles[0].service : "";
+    for (size_t i = 1; i < model->profile_count; i++)
+        if (strcmp(model->profiles[i].service, service) != 0)
+            return NULL;
+    return *service ? service : NULL;
+}
+
+/* Say what may be the cause when names of functions are different on the two sides. */
+static void note_names(const side *a, const side *b)
+{
+    const char *service = only_service(&a->model), *other = only_service(&b->model);
+    if (service && other && strcmp(service, other) != 0)
+        sp_tool_note("A is of the service %s and B of %s: functions that only one of them has are "
+                     "listed as moved",
+                     service, other);
+    sp_selection_note_nameless(&a->selection, "A: ");
+    sp_selection_note_nameless(&b->selection, "B: ");
+}
+
 /* The parsed options. */
 typedef struct wanted {
     int by; /* sp_compare_by */
@@ -193,6 +216,7 @@ static int answer(side *a, side *b, const sp_operands *files, const diff_options
         status = sp_tool_no_memory();
     if (status == SP_TOOL_DONE) {
         note_dropped(a, b, strcmp(files->items[0], files->items[1]) == 0);
+        note_names(a, b);
         status = sp_diff_answer_write(&made, wanted->format, options->out);
     }
     if (status == SP_TOOL_DONE && options->fail_above)

@@ -240,7 +240,7 @@ static int answer(const sp_operands *files, sp_flame_options *options)
     if (status == SP_TOOL_DONE)
         status = write_answer(&selection, options, format);
     if (status == SP_TOOL_DONE)
-        sp_selection_note_nameless(&selection);
+        sp_selection_note_nameless(&selection, "");
     status = sp_input_status(&input, status);
     sp_selection_deinit(&selection);
     sp_model_deinit(&model);

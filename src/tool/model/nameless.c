@@ -74,14 +74,14 @@ bool sp_selection_find_nameless(sp_nameless *out, const sp_selection *selection)
     return done;
 }
 
-void sp_selection_note_nameless(const sp_selection *selection)
+void sp_selection_note_nameless(const sp_selection *selection, const char *side)
 {
     sp_nameless found;
     if (!sp_selection_find_nameless(&found, selection) || found.nameless <= found.all / 2)
         return;
-    sp_tool_note("%.0f %% of the samples are in functions without a name, most of them in %s: "
+    sp_tool_note("%s%.0f %% of the samples are in functions without a name, most of them in %s: "
                  "install its debug symbols (on Debian a package that ends in -dbgsym or -dbg), or "
                  "set SPANPROF_DEBUGINFOD=1 and DEBUGINFOD_URLS to fetch them, or build it with -g "
                  "and without strip; then record again",
-                 100.0 * (double)found.nameless / (double)found.all, found.module);
+                 side, 100.0 * (double)found.nameless / (double)found.all, found.module);
 }

@@ -19,7 +19,8 @@ typedef struct sp_nameless {
 /* Count the samples of SELECTION that have no name. Code that belongs to no file does not count,
  * because no symbols could name it. Returns false when memory is short. */
 bool sp_selection_find_nameless(sp_nameless *out, const sp_selection *selection);
-/* Write a note when most of the samples have no name. It says how to get names. */
-void sp_selection_note_nameless(const sp_selection *selection);
+/* Write a note when most of the samples have no name. It says how to get names. SIDE, such as
+ * "A: ", begins the note. */
+void sp_selection_note_nameless(const sp_selection *selection, const char *side);
 
 #endif

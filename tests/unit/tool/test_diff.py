@@ -414,6 +414,29 @@ class Wrong(DiffTest):
             self.refuse(2, "diff", "a", "a", "--fail-above", word, says="--fail-above")
         self.refuse(2, "diff", "a", "nothing", says="nothing")
 
+    def test_a_side_without_names_is_told(self):
+        """Functions without a name match none of the other side, so that all of them seem to have moved."""
+        self.record("named", [{"parse": 10, "render": 10}] * 20)
+        self.record("stripped", [{"shop+0x1140": 10, "shop+0x1200": 10}] * 20)
+        says = "100 % of the samples are in functions without a name, most of them in shop: "
+        for a, b, sides in (("stripped", "named", "A"), ("named", "stripped", "B"), ("stripped", "stripped", "AB")):
+            result = self.run_tool("diff", a, b)
+            self.assertEqual(result.returncode, 0)
+            notes = result.stderr.decode().splitlines()
+            self.assertEqual([note.split(says)[0] for note in notes], [f"spanprof: {side}: " for side in sides])
+        self.answer("diff", "named", "named")
+
+    def test_sides_of_two_services_are_told(self):
+        self.write("a.jsonl", json_lines(profiles()))
+        self.write("b.jsonl", json_lines(profiles(service="cart\x1b")))
+        self.write("both.jsonl", json_lines(profiles(), profiles(service="cart\x1b")))
+        self.write("unknown.jsonl", json_lines(profiles(service="")))
+        result = self.run_tool("diff", "a.jsonl", "b.jsonl")
+        self.assertEqual((result.returncode, result.stderr.decode()),
+                         (0, "spanprof: A is of the service shop and B of cart\\x1b: functions that only one of them has are listed as moved\n"))
+        for other in ("a.jsonl", "both.jsonl", "unknown.jsonl"):
+            self.answer("diff", "a.jsonl", other)
+
     def test_sides_that_cannot_be_compared(self):
         self.program("a", 1, requests=2)
         self.record("wall", [{"parse": 10 * MS}], kind=WALL)
