@@ -149,16 +149,44 @@ static const char *only_service(const sp_model *model)
     return *service ? service : NULL;
 }
 
+/* Whether ITEM moved because only one side has it: B, or, if not OF_B, A. */
+static bool is_only_of(const sp_function_change *item, bool of_b)
+{
+    const sp_change *total = &item->total;
+    return sp_change_is_move(total) && (of_b ? total->a == 0 : total->b == 0);
+}
+
+/* Write a note when most samples of a side have no name, or when functions without a name moved
+ * because only this side has them. */
+static void note_nameless(const side *of, const sp_comparison *comparison, bool is_b)
+{
+    const char *side = is_b ? "B: " : "A: ", *first = NULL;
+    size_t count = 0;
+    if (sp_selection_note_nameless(&of->selection, side))
+        return;
+    for (size_t i = 0; i < comparison->count; i++) {
+        const sp_function_change *item = &comparison->items[i];
+        if (!is_only_of(item, is_b) || !sp_is_nameless(item->name))
+            continue;
+        first = first ? first : item->name;
+        count++;
+    }
+    if (count)
+        sp_tool_note("%s%zu of the functions that moved %s no name, such as %s, and the other "
+                     "side may have %s by name: install the debug symbols " SP_NAMELESS_REMEDY,
+                     side, count, count == 1 ? "has" : "have", first, count == 1 ? "it" : "them");
+}
+
 /* Say what may be the cause when names of functions are different on the two sides. */
-static void note_names(const side *a, const side *b)
+static void note_names(const side *a, const side *b, const sp_comparison *comparison)
 {
     const char *service = only_service(&a->model), *other = only_service(&b->model);
     if (service && other && strcmp(service, other) != 0)
         sp_tool_note("A is of the service %s and B of %s: functions that only one of them has are "
                      "listed as moved",
                      service, other);
-    sp_selection_note_nameless(&a->selection, "A: ");
-    sp_selection_note_nameless(&b->selection, "B: ");
+    note_nameless(a, comparison, false);
+    note_nameless(b, comparison, true);
 }
 
 /* The parsed options. */
@@ -216,7 +244,7 @@ static int answer(side *a, side *b, const sp_operands *files, const diff_options
         status = sp_tool_no_memory();
     if (status == SP_TOOL_DONE) {
         note_dropped(a, b, strcmp(files->items[0], files->items[1]) == 0);
-        note_names(a, b);
+        note_names(a, b, &comparison);
         status = sp_diff_answer_write(&made, wanted->format, options->out);
     }
     if (status == SP_TOOL_DONE && options->fail_above)

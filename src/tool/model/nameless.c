@@ -74,14 +74,18 @@ bool sp_selection_find_nameless(sp_nameless *out, const sp_selection *selection)
     return done;
 }
 
-void sp_selection_note_nameless(const sp_selection *selection, const char *side)
+bool sp_is_nameless(const char *name)
+{
+    return module_length(name) > 0;
+}
+
+bool sp_selection_note_nameless(const sp_selection *selection, const char *side)
 {
     sp_nameless found;
     if (!sp_selection_find_nameless(&found, selection) || found.nameless <= found.all / 2)
-        return;
+        return false;
     sp_tool_note("%s%.0f %% of the samples are in functions without a name, most of them in %s: "
-                 "install its debug symbols (on Debian a package that ends in -dbgsym or -dbg), or "
-                 "set SPANPROF_DEBUGINFOD=1 and DEBUGINFOD_URLS to fetch them, or build it with -g "
-                 "and without strip; then record again",
+                 "install its debug symbols " SP_NAMELESS_REMEDY,
                  side, 100.0 * (double)found.nameless / (double)found.all, found.module);
+    return true;
 }

@@ -426,6 +426,17 @@ class Wrong(DiffTest):
             self.assertEqual([note.split(says)[0] for note in notes], [f"spanprof: {side}: " for side in sides])
         self.answer("diff", "named", "named")
 
+    def test_callers_without_names_that_only_one_side_has_are_told(self):
+        """Most samples are in functions with names, those of a library."""
+        for name, caller in (("named", "work"), ("stripped", "shop+0x1140")):
+            self.write(name, json_lines(profiles([(("main", caller, "malloc", "sysmalloc", "brk"), "", "", 200), (("main", "libc.so.6+0x10"), "", "", 90)])))
+        for a, b, side in (("stripped", "named", "A"), ("named", "stripped", "B")):
+            result = self.run_tool("diff", a, b)
+            self.assertEqual(result.returncode, 0)
+            self.assertRegex(result.stderr.decode(), rf"\Aspanprof: {side}: 1 of the functions that moved has no name, such as shop\+0x1140, and the other side may have it "
+                                                     r"by name: install the debug symbols [^\n]+; then record again\n\Z")
+        self.answer("diff", "stripped", "stripped")
+
     def test_sides_of_two_services_are_told(self):
         self.write("a.jsonl", json_lines(profiles()))
         self.write("b.jsonl", json_lines(profiles(service="cart\x1b")))
