@@ -353,7 +353,8 @@ typedef struct sp_sender {
     bool failing; /* a failure was logged, and nothing was delivered since */
     sp_repeat unreachable, refused, partial, unkept, unremoved, lost, late;
     bool said_not_taken, said_odd_answer;
-    char last_error[SP_OUTCOME_TEXT]; /* of the last attempt; "": none, or it was answered well */
+    char last_text[SP_OUTCOME_TEXT]; /* why the last attempt did not deliver; "": it did, or none */
+    bool last_answered;              /* the last attempt was delivered or refused */
     uint64_t unsaid_drops; /* requests given up since the last warning about one, and not said */
 } sp_sender;
 

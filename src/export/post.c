@@ -67,6 +67,7 @@ bool sp_post_request(sp_post *post, sp_telemetry_signal signal, sp_buffer *body,
 {
     sp_sender *sender = &post->senders[signal];
     sp_request *request = sender->target ? calloc(1, sizeof *request) : NULL;
+    sender->last_text[0] = 0;
     if (!request) {
         sp_buffer_deinit(body);
         return false;
@@ -78,6 +79,12 @@ bool sp_post_request(sp_post *post, sp_telemetry_signal signal, sp_buffer *body,
     sp_sender_add(sender, request);
     drive(post, sender);
     return sp_load_relaxed(&post->counters.requests) != before;
+}
+
+const char *sp_post_failure(const sp_post *post, sp_telemetry_signal signal)
+{
+    const char *text = post->senders[signal].last_text;
+    return text[0] ? text : "memory is short";
 }
 
 const sp_export_counters *sp_post_counters(const sp_post *post)

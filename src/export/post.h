@@ -19,6 +19,9 @@ void sp_post_close(sp_post *post);
  * whether it was delivered. False also when memory is short. */
 bool sp_post_request(sp_post *post, sp_telemetry_signal signal, sp_buffer *body, uint64_t items);
 
+/* Why the last request of SIGNAL was not delivered: the end of its last attempt, for a message. */
+const char *sp_post_failure(const sp_post *post, sp_telemetry_signal signal);
+
 const sp_export_counters *sp_post_counters(const sp_post *post);
 
 #endif

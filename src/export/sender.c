@@ -443,10 +443,11 @@ static bool plan_retry(sp_sender *sender, const sp_outcome *out, uint64_t now_ns
 static void note_outcome(sp_sender *sender, const sp_outcome *out)
 {
     sender->absent = out->absent;
-    snprintf(sender->last_error, sizeof sender->last_error, "%s", out->text);
-    if (out->kind != SP_DELIVERED && out->kind != SP_REFUSED)
+    snprintf(sender->last_text, sizeof sender->last_text, "%s",
+             out->kind == SP_DELIVERED ? "" : out->text);
+    sender->last_answered = out->kind == SP_DELIVERED || out->kind == SP_REFUSED;
+    if (!sender->last_answered)
         return;
-    sender->last_error[0] = '\0';
     sender->postponed = false; /* the receiver is back: a flush waits for it */
     sender->postpones = 0;
 }
@@ -555,11 +556,17 @@ static void leave_first(sp_sender *sender)
     remove_first(sender);
 }
 
+/* The error of the last attempt; "": there was none, or the receiver took or refused a request. */
+static const char *last_error(const sp_sender *sender)
+{
+    return sender->last_answered ? "" : sender->last_text;
+}
+
 /* Why requests are left at the stop: the request under way, or the wait for the next attempt, and
  * the error of the last attempt. "": there was no attempt. */
 static void describe_left(const sp_sender *sender, uint64_t now_ns, char out[LEFT_TEXT])
 {
-    const char *error = sender->last_error;
+    const char *error = last_error(sender);
     if (sender->busy)
         snprintf(out, LEFT_TEXT, ", because there was no answer in %.1f s%s%s",
                  (double)(now_ns - sender->begun_ns) / (double)SP_NS_PER_S,
@@ -591,10 +598,11 @@ static uint64_t remove_all(sp_sender *sender, uint64_t *kept)
 /* Warnings are rare, so the last one may be older than the last requests that were given up. */
 static void say_unsaid_drops(sp_sender *sender)
 {
+    const char *error = last_error(sender);
     if (sender->unsaid_drops)
         sp_log_warn("export", "stopping: %s for %s dropped and counted since the last warning%s%s",
                     SP_COUNTED(sender->unsaid_drops, "request"), sender->shown_url,
-                    sender->last_error[0] ? ": " : "", sender->last_error);
+                    error[0] ? ": " : "", error);
     sender->unsaid_drops = 0;
 }
 

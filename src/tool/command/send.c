@@ -67,14 +67,14 @@ static uint64_t count_items(const sp_document *document)
 
 /* ---- sending ---- */
 
-/* Report that DOCUMENT was not delivered, and how many requests were: the user needs this to
- * continue. */
-static int stop_at(const sending *to, const sp_document *document)
+/* Report that DOCUMENT was not delivered, why, and how many requests were: the user needs this to
+ * continue. The warnings above may have only the first reason, as they are limited to one a minute.
+ */
+static int stop_at(const sending *to, const sp_document *document, sp_telemetry_signal signal)
 {
     char name[SP_DOCUMENT_NAME_LENGTH];
-    return sp_tool_no("send: %s was not delivered: the reason stands above. Delivered before "
-                      "it: %zu of %s",
-                      sp_document_name(name, document), to->sent,
+    return sp_tool_no("send: %s was not delivered: %s. Delivered before it: %zu of %s",
+                      sp_document_name(name, document), sp_post_failure(to->post, signal), to->sent,
                       SP_COUNTED(to->input->count, "request"));
 }
 
@@ -91,7 +91,7 @@ static int send_document(sending *to, const sp_document *document)
         return sp_tool_no_memory();
     }
     if (!sp_post_request(to->post, signal, &body, count_items(document)))
-        return stop_at(to, document);
+        return stop_at(to, document, signal);
     to->sent++;
     return SP_TOOL_DONE;
 }

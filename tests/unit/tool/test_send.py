@@ -11,7 +11,7 @@ from otlp import *
 
 
 class Receiver:
-    """ANSWERS: one (status, headers, body) a request; the last one for all others."""
+    """ANSWERS: one (status, headers, body) a request; the last one for all others. Status 0: it closes the connection without an answer."""
 
     def __init__(self, *answers):
         self.answers = list(answers) or [(200, {}, b"")]
@@ -27,6 +27,9 @@ class Receiver:
                     body = gzip.decompress(body)
                 receiver.requests.append((self.path, dict(self.headers), body))
                 status, headers, answer = receiver.answers.pop(0) if len(receiver.answers) > 1 else receiver.answers[0]
+                if status == 0:
+                    self.close_connection = True
+                    return
                 self.send_response(status)
                 for key, value in {"Content-Length": len(answer), "Content-Type": "application/json", **headers}.items():
                     self.send_header(key, str(value))
@@ -193,6 +196,14 @@ class Refused(SendTest):
         self.assertRegex(result.stderr, r"shop\.profiles\.jsonl was not delivered.* 1 of 2 requests")
         self.assertNotIn("secret", result.stderr)
         self.assertEqual(len(receiver.requests), 2)
+
+    def test_the_last_reason_is_told_also_when_the_first_attempt_had_another(self):
+        self.write_shop()
+        receiver = self.receiver((0, {}, b""), (503, {"Retry-After": 0}, b'{"message": "no room left"}'))
+        result = self.send("shop", "--to", receiver.host)
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"; trying again\n")
+        self.assertIn("shop.traces.jsonl was not delivered: HTTP 503: no room left. Delivered before it: 0 of 2 requests", result.stderr)
 
     def test_a_part_that_is_rejected_is_told(self):
         self.write_shop()
