@@ -215,8 +215,9 @@ static void add_left_out(sp_buffer *out, const groups_layout *layout)
 static void add_queue_key(sp_buffer *out, const groups_layout *layout)
 {
     if (layout->shown[QUEUE])
-        sp_buffer_add_string(out, "queue: no thread carried the spans, or their work ran without "
-                                  "the context; - none, or it may be chance\n");
+        sp_buffer_add_string(out, "queue: no thread carried the spans, their work ran without the "
+                                  "context, or they were ended long after their work; - none, or "
+                                  "it may be chance\n");
 }
 
 void sp_spans_groups(sp_buffer *out, const sp_model *model, const sp_groups *groups, size_t shown,

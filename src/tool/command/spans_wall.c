@@ -127,5 +127,6 @@ void sp_wall_columns_key(sp_buffer *out, sp_wall_columns columns, const sp_model
     sp_buffer_add_string(out, "and ");
     add_name(out, QUEUE, QUEUE_NAME, terminal);
     sp_buffer_add_string(out,
-                         ": no thread carried the span, or its work ran without the context\n");
+                         ": no thread carried the span, its work ran without the context, or it "
+                         "was ended long after its work\n");
 }

@@ -400,7 +400,7 @@ class Queue(QueueTest):
 
     def test_table_and_tree_have_it_as_one_class_more(self):
         files = self.made(self.WORKED)
-        key = "other\nand queue: no thread carried the span, or its work ran without the context\n"
+        key = "other\nand queue: no thread carried the span, its work ran without the context, or it was ended long after its work\n"
         for more in ((), ("--trace", TRACE)):
             text = self.answer("spans", *files, *more)
             self.assertIn("  cqqqqqqqqq  ", text)
@@ -637,7 +637,8 @@ class QueueOfNames(QueueTest):
         lines = self.answer("spans", *files, "--by-name").splitlines()
         self.assertEqual(lines[1].split()[-4:], ["total", "wall", "queue", "name"])
         self.assertEqual([re.split("  +", line)[-3:] for line in lines[2:4]], [["400 ms", "1.00 s", "job"], ["20.0 ms", "-", "else"]])
-        self.assertEqual(sum(line.startswith("queue: no thread carried the spans") for line in lines), 1)
+        self.assertEqual(sum(line.startswith("queue: no thread carried the spans, their work ran without the context, or they were ended long after their work; ")
+                             for line in lines), 1)
         none = self.answer("spans", *self.made(self.wall(20, 20), self.spans(20, 30), cpu=[(JOB, 6)]), "--by-name")
         self.assertEqual((none.splitlines()[1].split()[-3:], "queue" in none), (["total", "wall", "name"], False))
 
