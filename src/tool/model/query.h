@@ -94,13 +94,16 @@ typedef struct sp_query {
 
 typedef struct sp_query_error {
     size_t position; /* the byte of the text, counted from 1 */
-    char text[256];  /* one sentence */
+    char text[320];  /* one sentence */
 } sp_query_error;
 
 /* Parse TEXT. Returns false, with the reason in *ERROR, when it is not a query. Free QUERY by
  * sp_query_deinit in any case. */
 bool sp_query_parse(sp_query *query, const char *text, sp_query_error *error);
 void sp_query_deinit(sp_query *query);
+
+/* The word of queries for the status or kind NUMBER; "unknown" when there is none. */
+const char *sp_query_constant_word(sp_query_type type, int64_t number);
 
 /* For each span of MODEL, whether QUERY selects it: an array, by number of span. Free it by free().
  * NULL: memory is short. */

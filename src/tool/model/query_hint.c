@@ -293,12 +293,15 @@ static bool explain(search *search, const sp_query_node *attribute, const sp_que
     return say(search, attribute, text);
 }
 
-/* Say that no span has the name VALUE, or the text VALUE of its trace or its scope, with which the
- * node OF compares LEAF. Returns false when one has it. */
+/* Say that no span has the name, status or kind VALUE, or the text VALUE of its trace or its scope,
+ * with which the node OF compares LEAF. Returns false when one has it. */
 static bool explain_text(search *search, const sp_query_node *leaf, const sp_query_node *of,
                          const sp_query_node *value)
 {
     char text[SP_QUERY_HINT_LENGTH - 64];
+    bool is_word = leaf->op == SP_QUERY_KIND_OF || leaf->op == SP_QUERY_STATUS_OF;
+    if (value->op == SP_QUERY_LITERAL && is_word)
+        return explain_value(search, leaf, of, value);
     if (value->op != SP_QUERY_LITERAL || value->type != SP_QUERY_STRING)
         return false;
     if (leaf->op == SP_QUERY_NAME)

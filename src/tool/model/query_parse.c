@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "core/compiler.h"
+#include "core/spelling.h"
 #include "tool/model/query.h"
 
 enum { MAX_DEPTH = 64, MAX_LENGTH = 8192 };
@@ -322,6 +323,7 @@ static const struct {
 } measured[] = {{"cpu", "CPU time", "cpu"},
                 {"own", "CPU time", "cpu"},
                 {"wall", "wall time", "wall"},
+                {"queue", "time in a queue", "queue"},
                 {"alloc", "allocated memory", "alloc"},
                 {"samples", "the number of samples", "samples"}};
 
@@ -356,14 +358,18 @@ static bool refuse_measured(parser *parser, size_t position)
     return false;
 }
 
+/* What has words as its values. */
+static const struct {
+    const char *word, *values;
+    sp_query_type type;
+} owners[] = {
+    {"status", "error, ok and unset", SP_QUERY_STATUS},
+    {"kind", "server, client, producer, consumer, internal and unspecified", SP_QUERY_KIND}};
+
 /* Report a word that is compared with status or kind and is none of their values. Returns false
  * when the word before the operator is another one. */
 static bool refuse_constant(parser *parser, size_t position, size_t length)
 {
-    static const struct {
-        const char *word, *values;
-    } owners[] = {{"status", "error, ok and unset"},
-                  {"kind", "server, client, producer, consumer, internal and unspecified"}};
     size_t end = position;
     while (end > 0 && strchr(" \t!=", parser->text[end - 1]))
         end--;
@@ -378,6 +384,36 @@ static bool refuse_constant(parser *parser, size_t position, size_t length)
     return false;
 }
 
+/* Report a word that asks for the name of a service. Returns false when the word is another one. */
+static bool refuse_service(parser *parser, size_t position, size_t length)
+{
+    static const char *const words[] = {"service", "service.name", "serviceName"};
+    const char *text = parser->text + position;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(words); i++)
+        if (length == strlen(words[i]) && strncasecmp(text, words[i], length) == 0) {
+            fail(parser, position, "%s is unknown; the name of a service is resource.service.name",
+                 words[i]);
+            return true;
+        }
+    return false;
+}
+
+/* The field whose name is most similar to the word at POSITION, or NULL. A word after = or =~ is a
+ * value and has none. */
+static const char *nearest_field(const parser *parser, size_t position, size_t length)
+{
+    size_t end = position;
+    while (end > 0 && isspace((unsigned char)parser->text[end - 1]))
+        end--;
+    if (end > 0 && strchr("=~", parser->text[end - 1]))
+        return NULL;
+    sp_spelling spelling = {
+        .text = parser->text + position, .length = length, .far_off = sp_spelling_far(length)};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(intrinsics); i++)
+        sp_spelling_try(&spelling, intrinsics[i].word);
+    return spelling.found;
+}
+
 static sp_query_node *refuse_word(parser *parser, size_t position, size_t length)
 {
     const char *text = parser->text + position;
@@ -387,13 +423,16 @@ static sp_query_node *refuse_word(parser *parser, size_t position, size_t length
                           : "the query ends where a name or a value is needed");
     if (refuse_word_operator(parser, position) || refuse_measured(parser, position))
         return NULL;
-    if (refuse_constant(parser, position, length))
+    if (refuse_constant(parser, position, length) || refuse_service(parser, position, length))
         return NULL;
+    const char *nearest = nearest_field(parser, position, length);
     int shown = (int)(length < 40 ? length : 40);
-    return fail(parser, position,
-                "%.*s is unknown; a text stands in quotes, \"%.*s\", and an attribute is written "
-                "span.%.*s or .%.*s",
-                shown, text, shown, text, shown, text, shown, text);
+    return fail(
+        parser, position,
+        "%.*s is unknown%s%s; a text stands in quotes, \"%.*s\", and an attribute is written "
+        "span.%.*s or .%.*s",
+        shown, text, nearest ? "; the nearest: " : "", nearest ? nearest : "", shown, text, shown,
+        text, shown, text);
 }
 
 static sp_query_node *parse_word(parser *parser)
@@ -494,6 +533,40 @@ static bool check_match(parser *parser, sp_query_node *node)
     return compile(parser, node);
 }
 
+const char *sp_query_constant_word(sp_query_type type, int64_t number)
+{
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(constants); i++)
+        if (constants[i].type == type && constants[i].number == number)
+            return constants[i].word;
+    return "unknown";
+}
+
+/* Report a text that NODE compares with a status or a kind, whose values have no quotes. Returns
+ * false when NODE compares something else. */
+static bool refuse_quoted_constant(parser *parser, const sp_query_node *node)
+{
+    bool is_left = node->left->type == SP_QUERY_STRING;
+    const sp_query_node *text = is_left ? node->left : node->right;
+    sp_query_type type = is_left ? node->right->type : node->left->type;
+    const char *values = NULL, *asked = text->value.text;
+    if (text->type != SP_QUERY_STRING || text->op != SP_QUERY_LITERAL)
+        return false;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(owners); i++)
+        if (owners[i].type == type)
+            values = owners[i].values;
+    for (size_t i = 0; values && i < SP_ARRAY_LENGTH(constants); i++)
+        if (constants[i].type == type && strcasecmp(constants[i].word, asked) == 0) {
+            fail(parser, node->right->position,
+                 "%s cannot be compared with text: write %s without quotes", type_name(type),
+                 constants[i].word);
+            return true;
+        }
+    if (values)
+        fail(parser, node->right->position, "%s cannot be compared with text: its values are %s",
+             type_name(type), values);
+    return values != NULL;
+}
+
 static bool check_comparison(parser *parser, const sp_query_node *node)
 {
     sp_query_type left = node->left->type, right = node->right->type;
@@ -508,6 +581,8 @@ static bool check_comparison(parser *parser, const sp_query_node *node)
         return true;
     if (left == SP_QUERY_DURATION && right == SP_QUERY_NUMBER)
         return fail(parser, node->right->position, "a duration needs a unit, such as 100ms");
+    if (refuse_quoted_constant(parser, node))
+        return false;
     return fail(parser, node->right->position, "%s cannot be compared with %s", type_name(left),
                 type_name(right));
 }

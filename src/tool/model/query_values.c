@@ -7,15 +7,16 @@
 #include "core/spelling.h"
 #include "tool/model/query.h"
 
-/* How many values are listed when none is near. */
-enum { LISTED = 3 };
+/* How many values are listed when none is near. WORDS: of statuses and kinds, which are all of
+ * them. */
+enum { LISTED = 3, WORDS = 6 };
 
 /* The values of all spans, compared with `asked`. */
 typedef struct search {
     const sp_query_value *asked;
     bool has; /* a span has the value */
     sp_spelling spelling;
-    sp_query_value first[LISTED]; /* different values, in the order of spans */
+    sp_query_value first[WORDS]; /* different values, in the order of spans */
     size_t count;
     bool has_more;
     sp_query_value nearest; /* of numbers */
@@ -28,6 +29,11 @@ static bool is_equal(const sp_query_value *a, const sp_query_value *b)
     return a->is_integer && b->is_integer ? a->integer == b->integer : a->number == b->number;
 }
 
+static bool is_word(const sp_query_value *value)
+{
+    return value->type == SP_QUERY_STATUS || value->type == SP_QUERY_KIND;
+}
+
 static double distance(const sp_query_value *a, const sp_query_value *b)
 {
     return a->number > b->number ? a->number - b->number : b->number - a->number;
@@ -38,7 +44,7 @@ static void list_value(search *search, const sp_query_value *value)
     for (size_t i = 0; i < search->count; i++)
         if (is_equal(&search->first[i], value))
             return;
-    if (search->count < LISTED)
+    if (search->count < (is_word(value) ? WORDS : LISTED))
         search->first[search->count++] = *value;
     else
         search->has_more = true;
@@ -62,6 +68,8 @@ static int write_value(char *out, size_t size, const sp_query_value *value)
 {
     if (value->type == SP_QUERY_STRING)
         return snprintf(out, size, "\"%.60s\"", value->text);
+    if (is_word(value))
+        return snprintf(out, size, "%s", sp_query_constant_word(value->type, value->integer));
     if (value->is_integer)
         return snprintf(out, size, "%" PRId64, value->integer);
     return snprintf(out, size, "%g", value->number);
@@ -85,7 +93,7 @@ bool sp_query_value_hint(char *out, size_t size, const sp_model *model, const sp
                          const sp_query_value *asked)
 {
     search search = {.asked = asked};
-    if (asked->type != SP_QUERY_STRING && asked->type != SP_QUERY_NUMBER)
+    if (asked->type != SP_QUERY_STRING && asked->type != SP_QUERY_NUMBER && !is_word(asked))
         return false;
     if (asked->type == SP_QUERY_STRING) {
         size_t length = strlen(asked->text);
@@ -94,10 +102,13 @@ bool sp_query_value_hint(char *out, size_t size, const sp_model *model, const sp
     }
     if (!sp_query_each_value(model, of, try_value, &search) || search.has || !search.count)
         return false;
-    size_t used = (size_t)snprintf(out, size, "no span has the value ");
+    size_t used = (size_t)snprintf(out, size, "no span has the %s ",
+                                   asked->type == SP_QUERY_STATUS ? "status"
+                                   : asked->type == SP_QUERY_KIND ? "kind"
+                                                                  : "value");
     used += (size_t)write_value(out + used, size - used, asked);
     used += (size_t)snprintf(out + used, size - used, "; ");
-    if (asked->type == SP_QUERY_STRING && !search.spelling.found) {
+    if (is_word(asked) || (asked->type == SP_QUERY_STRING && !search.spelling.found)) {
         write_values(out + used, size - used, &search);
         return true;
     }

@@ -161,6 +161,13 @@ WRONG += [
     ("^cpu > 100ms", "CPU time is not a field of a query; `spanprof spans --sort cpu`"), ("{ ^own > 1s }", "--sort cpu"), ("^wall > 1s", "wall time is not a field"),
     ("1s < ^cpu", "--sort cpu"), ("^samples > 3", "--sort samples"), ("^alloc > 1MiB", "--sort alloc"), ("^andy = 1", "andy is unknown"), ("^cpus = 1", "cpus is unknown"),
 ]
+WRONG += [
+    ("^queue > 100ms", "time in a queue is not a field of a query; `spanprof spans --sort queue`"),
+    ("^service = \"x\"", "the name of a service is resource.service.name"), ("^service.name = \"x\"", "resource.service.name"),
+    ("^durration > 1ms", "durration is unknown; the nearest: duration; "), ("true && ^satus = error", "the nearest: status; "),
+    ("status = ^\"Error\"", "write error without quotes"), ("kind != ^\"client\"", "write client without quotes"), ("\"ok\" = ^status", "write ok without quotes"),
+    ("status = ^\"bad\"", "a status cannot be compared with text: its values are error, ok and unset"), ("name = ^nome", "nome is unknown; a text"),
+]
 # The same mistakes inside of more.
 WRONG += [(f"({query})", says) for query, says in WRONG if query.startswith("duration > ^") or query.startswith("name = ^5")]
 WRONG += [(f"{{ true && ({query}) }}", says) for query, says in WRONG
@@ -233,6 +240,8 @@ REASONS = [
     (".pyroscope.profile.id = ^\"nothing like it\"", f"there are \"{REPORT}\", \"{QUERY}\", \"{RENDER}\", and others"),
     (".db.rows = ^5", "no span has the value 5; the nearest: 1200"), (".ratio = ^7.5", "no span has the value 7.5; the nearest: "),
     ("name = \"query\" && .db.rows = ^1201", "the nearest: 1200"), ("rootServiceName = ^\"shopp\"", "no span has the value \"shopp\"; the nearest: \"shop\""),
+    ("kind = ^producer", "no span has the kind producer; there are only server, client, internal"), ("^ok = status", "no span has the status ok; there are only "),
+    ("name = \"query\" && span:kind = ^unspecified", "no span has the kind unspecified"),
     ("^.nothing = .db.rows", "no span and no resource"), (".db.rows = ^.nothing", "no span and no resource"),
 ]
 # The same, and attributes are not the reason.
