@@ -287,9 +287,10 @@ static void add_unmeasured(sp_buffer *out, const sp_model *model)
                              "CPU time is not known: the samples are of none of these spans\n");
     else
         sp_buffer_add_string(out, "CPU time is not known, for the files have no samples of it: a "
-                                  "run that is too short has none, one that is killed loses "
-                                  "those of its last window, and threads that block SIGPROF "
-                                  "have none\n");
+                                  "run that is too short has none, one with "
+                                  "SPANPROF_PROFILES=none or without cpu records none, one that "
+                                  "is killed loses those of its last window, and threads that "
+                                  "block SIGPROF have none\n");
 }
 
 void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,

@@ -145,16 +145,23 @@ static const explanation explanations[] = {
      "counts all the same. Shorten SPANPROF_WINDOW_MS."},
     {"dropped", NULL, "A loss that this version of the command does not know."},
     {"misuse", "",
-     "Calls of the SDK that are wrong. They change nothing and are counted. Good: none."},
+     "Calls of the SDK that are wrong. The program goes on. Some give samples the wrong span or "
+     "none. Good: none."},
     {"misuse", "ended_parent",
-     "Later work is billed to that span. Detach each scope before its span ends, also on paths of "
+     "Later work counts for that span, which is wrong. Detach each scope before its span ends, "
+     "also on paths of "
      "errors."},
-    {"misuse", "dead_span", "End each span once, and set its attributes before."},
-    {"misuse", "dead_scope", "Detach each scope once, in the reverse order of attaching."},
+    {"misuse", "dead_span",
+     "Such a call does nothing. End each span once, and set its attributes before."},
+    {"misuse", "dead_scope",
+     "Such a call does nothing. Detach each scope once, in the reverse order of attaching."},
     {"misuse", "foreign_scope",
-     "Detach a scope on the thread that attached it. Give another thread the context instead "
+     "Samples have no span until the next attach or detach of the scope's thread. Detach a scope "
+     "on "
+     "the thread that attached it. Give another thread the context instead "
      "(docs/design/carriers.md)."},
-    {"misuse", "fiber", "Run a fiber on one thread at a time, and do not use it after its end."},
+    {"misuse", "fiber",
+     "Samples have no span. Run a fiber on one thread at a time, and do not use it after its end."},
     {"misuse", NULL, "A mistake that this version of the command does not know."},
     {"switches", NULL,
      "A file of the time recorder: which span each thread had, at each moment. Good: 0 lost, and "

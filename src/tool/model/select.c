@@ -144,7 +144,7 @@ static int select_type(sp_selection *selection, const sp_select_options *options
             "the files hold no profiles; give the .profiles file too; if it is empty, the program "
             "used too little CPU time for a sample (record wall time to see where it waited, with "
             "SPANPROF_PROFILES=cpu,wall), or it still runs and its first window (10 s) is not "
-            "written yet");
+            "written yet, or SPANPROF_PROFILES is none");
     if (word)
         selection->type = sp_type_of_word(model, word, inner);
     else

@@ -55,8 +55,9 @@ static void say(const sp_model *model, const missing *found, const sp_model_type
     sp_hex_encode(span_id, most->span_id, 8);
     sp_format_value(value, found->value, type->unit);
     sp_tool_note(
-        "%s with %s of %s %s not in these files, %sspan %s of trace %s: %snever ended, of a "
-        "trace that is not sampled, or in the file of another process",
+        "%s with %s of %s %s not in these files, %sspan %s of trace %s: %snever ended, "
+        "ended after spanprof_stop, of a trace that is not sampled, or in the file of another "
+        "process",
         SP_COUNTED(found->spans, "span"), value, type->name, found->spans == 1 ? "is" : "are",
         found->spans == 1 ? "" : "most of it of ", span_id, trace_id,
         has_profile_from_outside(model)

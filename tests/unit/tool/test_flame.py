@@ -687,7 +687,7 @@ class Advice(ToolTest):
     def test_empty_profiles_are_told(self):
         self.write("e.traces.jsonl", json_lines(traces()))
         self.write("e.profiles.jsonl", b"")
-        self.refuse(2, "flame", "e", says=("the files hold no profiles; ", "too little CPU time for a sample", "SPANPROF_PROFILES=cpu,wall", "first window"))
+        self.refuse(2, "flame", "e", says=("the files hold no profiles; ", "too little CPU time for a sample", "SPANPROF_PROFILES=cpu,wall", "first window", "or SPANPROF_PROFILES is none"))
 
     def test_nothing_but_frames_is_cut_at_the_width(self):
         for columns in (40, 80):

@@ -305,6 +305,7 @@ class Spans(ToolTest):
         self.assertEqual(lines[0].split(), ["duration", "span", "id", "name"])
         self.assertEqual(lines[-2], f"the same in all lines: status ok, service shop, trace {REPORT_TRACE}")
         self.assertIn("CPU time is not known", lines[-1])
+        self.assertIn("SPANPROF_PROFILES=none or without cpu records none", lines[-1])
         self.assertEqual(self.answer("spans", "t.jsonl", "--limit", "1").splitlines()[0].split(),
                          "duration status trace id span id name".split())
 
@@ -957,6 +958,14 @@ class StatsExplained(ToolTest):
         self.write("p.jsonl", json_lines(profiles(attributes={"spanprof.dropped.moon": 1})))
         self.assertIn("  dropped: moon 1\n    # A loss that this version of the command does not know.", self.explain("p.jsonl")[0])
 
+    def test_what_wrong_calls_change_is_explained(self):
+        self.write("p.jsonl", json_lines(profiles(attributes={**COUNTS, "spanprof.misuse.ended_parent": 3, "spanprof.misuse.dead_span": 2})))
+        text = " ".join(self.answer("stats", "p.jsonl", "--explain").replace("#", " ").split())
+        self.assertNotIn("They change nothing", text)
+        self.assertIn("Some give samples the wrong span or none.", text)
+        self.assertIn("Later work counts for that span, which is wrong.", text)
+        self.assertIn("Such a call does nothing. End each span once", text)
+
     def test_a_file_of_the_time_recorder_is_explained(self):
         text = (pathlib.Path(__file__).parents[2] / "golden" / "switches.hex").read_text()
         self.write("s", bytes.fromhex(re.sub(r"#.*", "", text)))
@@ -1092,7 +1101,7 @@ class Missing(ToolTest):
         self.write("m.traces.jsonl", json_lines(traces([one for one in every if one["spanId"] not in (RENDER, CART)])))
         self.write("m.profiles.jsonl", json_lines(profiles()))
         says = f"spanprof: 2 spans with 240 ms of cpu are not in these files, most of it of span {RENDER} of trace {REPORT_TRACE}: never ended, " \
-               "of a trace that is not sampled, or in the file of another process\n"
+               "ended after spanprof_stop, of a trace that is not sampled, or in the file of another process\n"
         for arguments in (["spans", "m"], ["spans", "m", "--json"], ["flame", "m", "--name", "query"], ["flame", "m", "--where", 'name = "query"']):
             result = self.run_tool(*arguments)
             self.assertEqual((result.returncode, result.stderr.decode()), (0, says))
