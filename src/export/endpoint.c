@@ -153,6 +153,11 @@ char *sp_endpoint_verbatim(const char *url, const char *scheme)
     return out;
 }
 
+const char *sp_endpoint_missing_path(const char *url, sp_telemetry_signal signal)
+{
+    return *path_of(url) == '/' ? NULL : paths[signal];
+}
+
 char *sp_endpoint_grpc(const char *url, const char *scheme, sp_telemetry_signal signal)
 {
     char *out = NULL;

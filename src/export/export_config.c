@@ -234,6 +234,22 @@ static void warn_of_path(const otlp_settings *general, const spanprof_options *o
     free(shown);
 }
 
+/* Warn when the own endpoint of a signal has no path. Requests go to "/" then, as the specification
+ * requires, and nearly no receiver takes them there. A "/" at the end says that it is intended. */
+static void warn_of_no_path(const otlp_settings *own, const char *infix, sp_telemetry_signal signal)
+{
+    if (!own->endpoint || !own->verbatim || own->protocol == SP_PROTOCOL_GRPC)
+        return;
+    char name[NAME_MAX_BYTES], *shown = sp_endpoint_shown(own->endpoint);
+    const char *path = sp_endpoint_missing_path(own->endpoint, signal);
+    if (path && shown)
+        sp_log_warn("config",
+                    "%s=%s has no path, and none is added to the endpoint of one signal: requests "
+                    "go to /; most receivers want them at /%s",
+                    variable(name, infix, "ENDPOINT"), shown, path);
+    free(shown);
+}
+
 static bool read_http(sp_export_config *config, const spanprof_options *options, bool spans)
 {
     static const char *const infixes[] = {"TRACES_", "PROFILES_"};
@@ -246,6 +262,7 @@ static bool read_http(sp_export_config *config, const spanprof_options *options,
             continue;
         otlp_settings settings = general;
         read_settings(&settings, infixes[signal], options);
+        warn_of_no_path(&settings, infixes[signal], (sp_telemetry_signal)signal);
         if (!fill_target(&config->http[signal], &settings, (sp_telemetry_signal)signal))
             return false;
     }

@@ -91,6 +91,9 @@ sp_endpoint_path sp_endpoint_cut_path(char *url);
 /* URL (good or bare) as it is, except that it gets SCHEME when it has none, and "/" when it has no
  * path. */
 char *sp_endpoint_verbatim(const char *url, const char *scheme);
+/* The usual path of SIGNAL, without "/" at its begin, when URL (good or bare) has no path; else
+ * NULL. */
+const char *sp_endpoint_missing_path(const char *url, sp_telemetry_signal signal);
 /* The URL of SIGNAL's gRPC service on the host of URL (good or bare), whose path and query do not
  * matter. */
 char *sp_endpoint_grpc(const char *url, const char *scheme, sp_telemetry_signal signal);

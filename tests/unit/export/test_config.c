@@ -61,39 +61,40 @@ static void endpoint_is_resolved_by_the_specification(void **state)
     (void)state;
     static const struct {
         const char *general, *traces, *expected;
-        bool warns;
+        int warnings;
     } rows[] = {
-        {"http://c:4318", NULL, "http://c:4318/v1/traces", false},
-        {"http://c:4318/", NULL, "http://c:4318/v1/traces", false},
-        {"https://c/base", NULL, "https://c/base/v1/traces", false},
-        {"https://c/base/", NULL, "https://c/base/v1/traces", false},
-        {"https://c/base?key=1", NULL, "https://c/base/v1/traces?key=1", false},
-        {"http://c?key=1#part", NULL, "http://c/v1/traces?key=1", false},
-        {"HTTP://[::1]:4318", NULL, "HTTP://[::1]:4318/v1/traces", false},
-        {"http://c/v1/traces/", NULL, "http://c/v1/traces/v1/traces", true},
-        {"http://c:4318", "http://t:1/my/path", "http://t:1/my/path", false},
-        {"http://c:4318", "http://t:1/my/path/", "http://t:1/my/path/", false},
-        {"http://c:4318", "http://t:1", "http://t:1/", false},
-        {NULL, "http://t:1?q=1", "http://t:1/?q=1", false},
-        {"localhost:4318", NULL, "http://localhost:4318/v1/traces", true},
-        {"c:4318", NULL, "http://c:4318/v1/traces", true},
-        {"c", NULL, "http://c/v1/traces", true},
-        {"c/base?key=1", NULL, "http://c/base/v1/traces?key=1", true},
-        {"user:p@c:1", NULL, "http://user:p@c:1/v1/traces", true},
-        {"http://c:4318", "t:1", "http://t:1/", true},
-        {"http://c:4318", "t:1/x", "http://t:1/x", true},
-        {"c:99999", "http://t:1/x", "http://t:1/x", true},
-        {"ftp://c", NULL, NULL, true},
-        {"http://", NULL, NULL, true},
-        {"http:///c", NULL, NULL, true},
-        {"http://c:99999", NULL, NULL, true},
-        {"http://c c/", NULL, NULL, true},
-        {"c:99999", NULL, NULL, true},
-        {"c c:1", NULL, NULL, true},
-        {"/c", NULL, NULL, true},
-        {"http:/c", NULL, NULL, true},
-        {"unix:/c", NULL, NULL, true},
-        {"http://c:4318", "ftp://t", NULL, true},
+        {"http://c:4318", NULL, "http://c:4318/v1/traces", 0},
+        {"http://c:4318/", NULL, "http://c:4318/v1/traces", 0},
+        {"https://c/base", NULL, "https://c/base/v1/traces", 0},
+        {"https://c/base/", NULL, "https://c/base/v1/traces", 0},
+        {"https://c/base?key=1", NULL, "https://c/base/v1/traces?key=1", 0},
+        {"http://c?key=1#part", NULL, "http://c/v1/traces?key=1", 0},
+        {"HTTP://[::1]:4318", NULL, "HTTP://[::1]:4318/v1/traces", 0},
+        {"http://c/v1/traces/", NULL, "http://c/v1/traces/v1/traces", 1},
+        {"http://c:4318", "http://t:1/my/path", "http://t:1/my/path", 0},
+        {"http://c:4318", "http://t:1/my/path/", "http://t:1/my/path/", 0},
+        {"http://c:4318", "http://t:1", "http://t:1/", 1},
+        {"http://c:4318", "http://t:1/", "http://t:1/", 0},
+        {NULL, "http://t:1?q=1", "http://t:1/?q=1", 1},
+        {"localhost:4318", NULL, "http://localhost:4318/v1/traces", 1},
+        {"c:4318", NULL, "http://c:4318/v1/traces", 1},
+        {"c", NULL, "http://c/v1/traces", 1},
+        {"c/base?key=1", NULL, "http://c/base/v1/traces?key=1", 1},
+        {"user:p@c:1", NULL, "http://user:p@c:1/v1/traces", 1},
+        {"http://c:4318", "t:1", "http://t:1/", 2},
+        {"http://c:4318", "t:1/x", "http://t:1/x", 1},
+        {"c:99999", "http://t:1/x", "http://t:1/x", 1},
+        {"ftp://c", NULL, NULL, 1},
+        {"http://", NULL, NULL, 1},
+        {"http:///c", NULL, NULL, 1},
+        {"http://c:99999", NULL, NULL, 1},
+        {"http://c c/", NULL, NULL, 1},
+        {"c:99999", NULL, NULL, 1},
+        {"c c:1", NULL, NULL, 1},
+        {"/c", NULL, NULL, 1},
+        {"http:/c", NULL, NULL, 1},
+        {"unix:/c", NULL, NULL, 1},
+        {"http://c:4318", "ftp://t", NULL, 1},
     };
     for (size_t i = 0; i < SP_ARRAY_LENGTH(rows); i++) {
         setup(NULL);
@@ -105,8 +106,26 @@ static void endpoint_is_resolved_by_the_specification(void **state)
         assert_int_equal(config.http[SP_TRACES].enabled, rows[i].expected != NULL);
         if (rows[i].expected)
             assert_string_equal(config.http[SP_TRACES].url, rows[i].expected);
-        assert_int_equal(log_length, rows[i].warns);
+        assert_int_equal(log_length, rows[i].warnings);
     }
+}
+
+static void endpoint_of_one_signal_without_a_path_is_named(void **state)
+{
+    (void)state;
+    setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://u:secret@c:4318", 1);
+    setenv("OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "http://c:4318", 1);
+    read_config(NULL);
+    assert_int_equal(log_length, 2);
+    assert_string_equal(log_lines[0],
+                        "config: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://***@c:4318 has no path, "
+                        "and none is added to the endpoint of one signal: requests go to /; most "
+                        "receivers want them at /v1/traces");
+    assert_int_equal(log_count("want them at /v1development/profiles"), 1);
+    setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", 1);
+    capture_log();
+    read_config(NULL);
+    assert_int_equal(log_length, 0);
 }
 
 static void endpoint_without_scheme_warning_says_what_to_write_and_what_is_used(void **state)
@@ -590,6 +609,7 @@ int main(void)
         CASE(endpoint_of_the_other_protocol_s_port_has_advice),
         CASE(nothing_set_has_the_defaults),
         CASE(endpoint_is_resolved_by_the_specification),
+        CASE(endpoint_of_one_signal_without_a_path_is_named),
         CASE(endpoint_without_scheme_warning_says_what_to_write_and_what_is_used),
         CASE(endpoint_that_cannot_be_a_url_sends_nothing_and_is_named_once),
         CASE(endpoint_of_one_signal_that_cannot_be_a_url_leaves_the_other),
