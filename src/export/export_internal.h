@@ -201,7 +201,7 @@ typedef struct sp_grpc_status {
     uint64_t wait_ns;    /* the wait in it, at most SP_RETRY_AFTER_MAX_S; 0: none */
 } sp_grpc_status;
 
-enum { SP_GRPC_RESOURCE_EXHAUSTED = 8, SP_GRPC_UNIMPLEMENTED = 12 };
+enum { SP_GRPC_RESOURCE_EXHAUSTED = 8, SP_GRPC_UNIMPLEMENTED = 12, SP_GRPC_UNAUTHENTICATED = 16 };
 
 /* Read the status of the call whose transfer on EASY has ended. False when the answer has none. */
 bool sp_grpc_status_of(CURL *easy, sp_grpc_status *out);

@@ -58,6 +58,14 @@ static void add_trusted(const sp_sender *sender, CURLcode code, sp_outcome *out)
              trusted ? trusted : "the system");
 }
 
+/* Add where credentials are set, after an answer that asks for some or for others. */
+static void add_credentials(sp_outcome *out)
+{
+    size_t length = strlen(out->text);
+    snprintf(out->text + length, sizeof out->text - length,
+             " (credentials are a header: OTEL_EXPORTER_OTLP_HEADERS=Authorization=…)");
+}
+
 /* The transfer failed before there was a usable answer. */
 static void judge_failure(sp_sender *sender, CURLcode code, sp_outcome *out)
 {
@@ -100,6 +108,8 @@ static void judge_error(sp_sender *sender, sp_outcome *out)
     char words[SP_ANSWER_WORDS];
     sp_answer_words(words, &answer, &sender->secrets);
     describe(out, "HTTP %ld%s%s", out->code, words[0] ? ": " : "", words);
+    if (out->code == 401)
+        add_credentials(out);
     out->not_taken = out->code == 404;
     struct curl_header *header;
     if (sp_retry_http(out->code)) {
@@ -124,6 +134,8 @@ static bool judge_call(sp_sender *sender, CURLcode code, sp_outcome *out)
     sp_answer_grpc_words(words, status.message, &sender->secrets);
     describe(out, "gRPC status %u, %s%s%s", status.code, sp_grpc_status_name(status.code),
              words[0] ? ": " : "", words);
+    if (status.code == SP_GRPC_UNAUTHENTICATED)
+        add_credentials(out);
     out->not_taken = status.code == SP_GRPC_UNIMPLEMENTED;
     out->asked = status.wait_ns > 0;
     out->wait_ns = status.wait_ns;

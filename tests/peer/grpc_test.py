@@ -72,7 +72,7 @@ class Answers(unittest.TestCase):
         with Server([fails(grpc.StatusCode.UNAUTHENTICATED, f"bad tokén {secret}\n\x1b[31m")]) as server:
             told = send(server.port, 3, OTEL_EXPORTER_OTLP_HEADERS=f"authorization=Bearer {secret}")
             self.assert_books(told, refused=3)
-            self.assertIn("gRPC status 16, UNAUTHENTICATED: bad tokén ***; dropped and counted", told["log"])
+            self.assertIn("gRPC status 16, UNAUTHENTICATED: bad tokén *** (credentials are a header: OTEL_EXPORTER_OTLP_HEADERS=Authorization=…); dropped and counted", told["log"])
             self.assertNotIn(secret, str(told))
             self.assertNotIn("\x1b", told["log"])
             self.assertEqual(told["log"].count("UNAUTHENTICATED"), 1)

@@ -192,7 +192,7 @@ class Refused(SendTest):
         receiver = self.receiver((200, {}, b""), (401, {}, b'{"message": "who are you, Basic c2VjcmV0?"}'))
         result = self.send("shop", "--to", f"http://user:secret@{receiver.host}")
         self.assertEqual(result.returncode, 1)
-        self.assertIn("HTTP 401", result.stderr)
+        self.assertRegex(result.stderr, r"HTTP 401: .* \(credentials are a header: OTEL_EXPORTER_OTLP_HEADERS=Authorization=…\)")
         self.assertRegex(result.stderr, r"shop\.profiles\.jsonl was not delivered.* 1 of 2 requests")
         self.assertNotIn("secret", result.stderr)
         self.assertEqual(len(receiver.requests), 2)
