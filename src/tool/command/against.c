@@ -21,8 +21,8 @@ static int compare(const sp_selection *slow, const sp_selection *rest,
     snprintf(rest_name, sizeof rest_name, "the rest, %s", SP_COUNTED(rest->match_count, "span"));
     sp_comparison comparison = {0};
     int status = sp_compare(&comparison, rest, slow, SP_BY_SPANS);
-    const sp_diff_answer answer = {.a = {rest_name, rest},
-                                   .b = {slow_name, slow},
+    const sp_diff_answer answer = {.a = {.name = rest_name, .selection = rest},
+                                   .b = {.name = slow_name, .selection = slow},
                                    .comparison = &comparison,
                                    .limit =
                                        shown->limit == SP_FLAME_NO_LIMIT ? ROWS : shown->limit};

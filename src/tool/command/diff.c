@@ -235,10 +235,11 @@ static int answer(side *a, side *b, const sp_operands *files, const diff_options
     int status = check_sides(a, b);
     if (status == SP_TOOL_DONE)
         status = sp_compare(&comparison, &a->selection, &b->selection, (sp_compare_by)wanted->by);
-    sp_diff_answer made = {.a = {side_name(a, files->items[0], options->where_a), &a->selection},
-                           .b = {side_name(b, files->items[1], options->where_b), &b->selection},
-                           .comparison = &comparison,
-                           .limit = options->limit};
+    sp_diff_answer made = {
+        .a = {.name = side_name(a, files->items[0], options->where_a), .selection = &a->selection},
+        .b = {.name = side_name(b, files->items[1], options->where_b), .selection = &b->selection},
+        .comparison = &comparison,
+        .limit = options->limit};
     if (status == SP_TOOL_DONE && !(sp_durations_find(&made.a.durations, &a->selection) &&
                                     sp_durations_find(&made.b.durations, &b->selection)))
         status = sp_tool_no_memory();
